@@ -138,7 +138,7 @@ static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t
             return list;
         }
         // As torch's: the list operators that write in place give the list back.
-        if (result == Py_None && nargs > 0 && call.signature->op->schema->results.empty() && !strncmp(f->text, "_foreach_", 9)) {
+        if (result == Py_None && nargs > 0 && call.signature->op->has(trait::GivesSelf)) {
             Py_DECREF(result);
             return Py_NewRef(args[0]);
         }

@@ -63,6 +63,9 @@ enum class Promotion : uint8_t {
     TRAIT(AutocastFloat)     /*   in float32 (losses), */ \
     TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */ \
     TRAIT(ByLoops)           /* a kernel in one piece that reaches memory through loops and other operators alone */ \
+    TRAIT(GivesSelf)         /* writes lists in place and has no result: Python gets the first list back */ \
+    TRAIT(AnyDevice)         /* gives or changes headers and fresh memory alone (empty, resize_) */ \
+    TRAIT(ByHost)            /* runs on the host where a plug-in's device has no kernel for it (copy_) */ \
     TRAIT(Broadcasts)        /* its tensors broadcast as those of a scalar body do, though it has none (copy_) */
 
 namespace trait {

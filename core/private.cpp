@@ -124,12 +124,6 @@ static void call_on_host(const Operator& op, Value* arguments, Value* results, D
     }
 }
 
-/// Memory and metadata: the built-in does these right on any device.
-static bool makes_memory_only(const Operator& op) {
-    std::string_view name = op.name();
-    return name.substr(0, 5) == "empty" || name.substr(0, 9) == "new_empty" || name == "resize_" || name.substr(0, 4) == "set_" || name == "alias";
-}
-
 static bool run_added(const Operator& op, const AddedKernels& added, Layer layer, Value* arguments, Value* results) {
     auto& found = added.layers[static_cast<int>(layer)];
     if (!found.kernel) return false;
@@ -152,10 +146,9 @@ void call_private(const Operator& op, Value* arguments, Value* results) {
         if (tensor->key & key::Private) device = tensor->device;
         return is_private(device.type);
     });
-    bool by_argument = false;
     if (op.device_position != 0xff) {
         const Value& v = arguments[op.device_position];
-        if (v.tag == Value::Tag::Device && is_private(v.device.type) && !is_private(device.type)) { device = v.device; by_argument = true; }
+        if (v.tag == Value::Tag::Device && is_private(v.device.type) && !is_private(device.type)) device = v.device;
     }
     Exclude guard(key::Private);
     if (const AddedKernels* added = op.added.load(std::memory_order_acquire)) {
@@ -181,11 +174,9 @@ void call_private(const Operator& op, Value* arguments, Value* results) {
             results[0] = Value::own(std::move(self));
             return;
         }
-    std::string_view name = op.name();
-    if (op.body == Body::View || makes_memory_only(op)) return op.kernel(op, arguments, results);
-    bool copies = name == "copy_" || name == "_to_copy" || name == "clone" || name == "copy" || name == "_local_scalar_dense";
-    bool fresh = by_argument || (name.size() > 5 && name.substr(name.size() - 5) == "_like") || name.substr(0, 4) == "new_";
-    if (copies || fresh || private_device(device.type).on_host) return call_on_host(op, arguments, results, device);
+    if (op.body == Body::View || op.has(trait::AnyDevice)) return op.kernel(op, arguments, results);
+    const bool makes = op.device_position != 0xff;    // a factory
+    if (op.has(trait::ByHost) || makes || private_device(device.type).on_host) return call_on_host(op, arguments, results, device);
     fail(ErrorKind::NotImplemented, "Could not run '%s%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist "
          "for this backend, or was omitted during the selective/custom build process (if using custom build). Its kernel on device '%s' can be "
          "registered by torch.library.", std::strstr(op.name(), "::") ? "" : "aten::", op.name(), *op.overload() ? "." : "", op.overload(),

@@ -242,8 +242,6 @@ def __getattr__(name):
         if value is None:
             if name in ("has_cuda", "has_cudnn", "has_mps", "has_mkldnn"):
                 return _import("kindling._face")._has(name)
-            if name[:9] == "_foreach_":
-                return getattr(_import("kindling._foreach"), name)
             value = _C._error_class(name) or getattr(_C, name, None) or _C._named_dtype(name) or _submodule(name)
             if value is None:
                 value = _import("kindling._absent").find("", name)

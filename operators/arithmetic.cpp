@@ -51,14 +51,14 @@ Tensor rounded_div(const Tensor& self, const Tensor& other, std::optional<Text> 
 
 OPERATORS(arithmetic) {
     declare("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
-        doc("self + alpha * other; the logical or for bool"),
+        doc("self + alpha * other; the logical or for bool"), over_lists(second::Scalar | second::List | second::ScalarList | second::Tensor), inplace_is_method(),
         pointwise([](auto x, auto y, auto alpha) { return x.dtype() == DType::Bool ? (alpha.kind() == Sym::Kind::Literal ? x | y : x | (alpha & y)) : x + alpha * y; }),
         checks([](const Tensor& self, const Tensor& other, const Scalar& alpha) { check_alpha(self, other, alpha); }), flags(trait::OwnNumbers),
         example("torch.add(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=2)"),
         refuses("torch.ones(2) + torch.ones(3)", "RuntimeError: .*must match"),
     });
     declare("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", {
-        doc("self - alpha * other"), alias("subtract"),
+        doc("self - alpha * other"), over_lists(second::Scalar | second::List | second::ScalarList), inplace_is_method(), alias("subtract"),
         pointwise([](auto x, auto y, auto alpha) { return x - alpha * y; }),
         checks([](const Tensor& self, const Tensor& other, const Scalar& alpha) { check_subtraction(self, other, alpha); }), flags(trait::OwnNumbers),
         refuses("torch.ones(2) - 'a'", "TypeError"),
@@ -74,15 +74,15 @@ OPERATORS(arithmetic) {
         checks([](const Tensor& self, const Scalar& other, const Scalar& alpha) { check_subtraction(self, wrap_number(other), alpha); }), flags(trait::OwnNumbers),
     });
     declare("mul.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self * other; the logical and for bool"), alias("multiply"),
+        doc("self * other; the logical and for bool"), over_lists(second::Scalar | second::List | second::ScalarList | second::Tensor), inplace_is_method(), alias("multiply"),
         pointwise([](auto x, auto y) { return x.dtype() == DType::Bool ? x & y : x * y; }), flags(trait::WideSecond | trait::KeepsNumber),
     });
     declare("div.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other; integers are divided as floating point numbers"), alias("divide"), alias("true_divide"), int_to_float(),
+        doc("self / other; integers are divided as floating point numbers"), over_lists(second::Scalar | second::List | second::ScalarList | second::Tensor), inplace_is_method(), alias("divide"), alias("true_divide"), int_to_float(),
         pointwise([](auto x, auto y) { return x / y; }), flags(trait::WideSecond | trait::KeepsNumber),
     });
     declare("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", {
-        doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), node(2), out_castable(), alias("divide"), has_inplace(),
+        doc("self / other, rounded towards zero ('trunc') or down ('floor') if asked"), inplace_is_method(), node(2), out_castable(), alias("divide"), has_inplace(),
         composition([](const Tensor& self, const Tensor& other, std::optional<Text> rounding_mode) { return rounded_div(self, other, rounding_mode); }),
         refuses("torch.div(torch.ones(2), 2, rounding_mode='up')", "RuntimeError: .*rounding_mode"),
     });
@@ -101,23 +101,23 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("floor_divide(Tensor self, Tensor other) -> Tensor", {
-        doc("self / other rounded down"), raises_by_value(), no_derivative(), takes(kind::Integers | kind::Floats),
+        doc("self / other rounded down"), inplace_is_method(), raises_by_value(), no_derivative(), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return floor_div(x, y); }), flags(trait::WideSecond),
     });
     declare("fmod.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded towards zero: it has self's sign"), node(1), raises_by_value(), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
+        doc("The remainder of self / other rounded towards zero: it has self's sign"), inplace_is_method(), node(1), raises_by_value(), flags(trait::NumberLast), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return fmod(x, y); }),
     });
     declare("remainder.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"), node(1), raises_by_value(), takes(kind::Integers | kind::Floats),
+        doc("The remainder of self / other rounded down: it has other's sign, as Python's %"), inplace_is_method(), node(1), raises_by_value(), takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return remainder(x, y); }),
     });
     declare("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
-        doc("self to the power of exponent"), node(1), takes(kind::All & ~kind::Bool),
+        doc("self to the power of exponent"), inplace_is_method(), node(1), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto y) { return pow(x, y); }),
     });
     declare("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
-        doc("self to the power of a number"), out_castable(), has_inplace(),
+        doc("self to the power of a number"), inplace_is_method(), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Scalar& exponent) {
             if (category(self.dtype()) < 2 && exponent.is_integral())
                 KINDLING_CHECK(Runtime, exponent.to_double() >= 0, "Integers to negative integer powers are not allowed.");
@@ -157,7 +157,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", {
-        doc("self to the power of exponent in float64 or complex128"), out_same(), has_inplace(),
+        doc("self to the power of exponent in float64 or complex128"), inplace_is_method(), out_same(), has_inplace(),
         composition([](const Tensor& self, const Tensor& exponent) {
             DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
             return pow(to(self, dtype), to(exponent, dtype));
@@ -171,7 +171,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", {
-        doc("self to the power of a number in float64 or complex128"), has_inplace(), out_same(),
+        doc("self to the power of a number in float64 or complex128"), inplace_is_method(), has_inplace(), out_same(),
         composition([](const Tensor& self, const Scalar& exponent) {
             DType dtype = self.is_complex() || exponent.is_complex() ? DType::Complex128 : DType::Float64;
             return pow(to(self, dtype), exponent);
@@ -180,7 +180,7 @@ OPERATORS(arithmetic) {
         refuses("torch.ones(2).float_power_(2)", "RuntimeError: the base given to float_power_ has dtype Float but the operation's result requires dtype Double"),
     });
     declare("neg(Tensor self) -> Tensor", {
-        doc("-self"), out_same(), alias("negative"),
+        doc("-self"), over_lists(), out_same(), alias("negative"),
         pointwise([](auto x) {
             if (x.dtype() == DType::Bool)
                 fail(ErrorKind::Runtime, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
@@ -196,18 +196,18 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("abs(Tensor self) -> Tensor", {
-        doc("The absolute value; the modulus of complex numbers"), takes_float8(), out_same(), takes(kind::All & ~kind::Bool), alias("absolute"),
+        doc("The absolute value; the modulus of complex numbers"), over_lists(), inplace_is_method("absolute"), takes_float8(), out_same(), takes(kind::All & ~kind::Bool), alias("absolute"),
         pointwise([](auto x) { return abs(x); }),
     });
     declare("sign(Tensor self) -> Tensor", {
-        doc("-1, 0 or 1"), out_same(),
+        doc("-1, 0 or 1"), over_lists(), inplace_is_method(), out_same(),
         pointwise([](auto x) {
             if (is_complex(x.dtype())) fail(ErrorKind::NotImplemented, "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.");
             return x.dtype() == DType::Bool ? x : sign(x);
         }),
     });
     declare("sgn(Tensor self) -> Tensor", {
-        doc("-1, 0 or 1; of complex numbers the direction, self / abs(self)"), out_same(),
+        doc("-1, 0 or 1; of complex numbers the direction, self / abs(self)"), inplace_is_method(), out_same(),
         pointwise([](auto x) { return x.dtype() == DType::Bool ? x : sign(x); }),
     });
     declare("square(Tensor self) -> Tensor", {
@@ -215,15 +215,15 @@ OPERATORS(arithmetic) {
         pointwise([](auto x) { return x.dtype() == DType::Bool ? cast(x, DType::Int64) : x * x; }),
     });
     declare("reciprocal(Tensor self) -> Tensor", {
-        doc("1 / self"), int_to_float(),
+        doc("1 / self"), over_lists(), int_to_float(),
         pointwise([](auto x) { return reciprocal(x); }),
     });
     declare("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", {
-        doc("self + value * tensor1 * tensor2"), takes(kind::All & ~kind::Bool),
+        doc("self + value * tensor1 * tensor2"), over_lists(), inplace_is_method(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x, auto a, auto b, auto value) { return x + value * a * b; }),
     });
     declare("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", {
-        doc("self + value * tensor1 / tensor2"),
+        doc("self + value * tensor1 / tensor2"), over_lists(), inplace_is_method(),
         pointwise([](auto x, auto a, auto b, auto value) { return x + value * a / b; }),
         checks([](const Tensor&, const Tensor& tensor1, const Tensor& tensor2, const Scalar&) {
             KINDLING_CHECK(Runtime, category(tensor1.dtype()) >= 2 || category(tensor2.dtype()) >= 2,
@@ -234,7 +234,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"), checks([](const Tensor& self, const Tensor& end, const Scalar& weight) {
+        doc("self + weight * (end - self), worked from the nearer end"), inplace_is_method(), checks([](const Tensor& self, const Tensor& end, const Scalar& weight) {
             check_lerp(self, end);
             KINDLING_CHECK(Runtime, self.is_complex() || weight.is_real(), "value cannot be converted to type %s without overflow", c_type_name(self.dtype()));
         }),
@@ -248,7 +248,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", {
-        doc("self + weight * (end - self), worked from the nearer end"), node(1), out_same(), takes(kind::Floats | kind::Complex), checks([](const Tensor& self, const Tensor& end, const Tensor& weight) {
+        doc("self + weight * (end - self), worked from the nearer end"), inplace_is_method(), node(1), out_same(), takes(kind::Floats | kind::Complex), checks([](const Tensor& self, const Tensor& end, const Tensor& weight) {
             check_lerp(self, end);
             KINDLING_CHECK(Runtime, self.dtype() == weight.dtype() || !weight.dim(), "expected dtype %s for `weight` but got dtype %s", c_type_name(self.dtype()), c_type_name(weight.dtype()));
         }),
@@ -258,23 +258,23 @@ OPERATORS(arithmetic) {
         derivative("weight", GIVEN(Tensor grad, Tensor self, Tensor end) { return mul(grad, conj(sub(end, self))); }),
     });
     declare("floor(Tensor self) -> Tensor", {
-        doc("The greatest integer not above"), out_same(), takes(kind::All & ~kind::Bool),
+        doc("The greatest integer not above"), over_lists(), out_same(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : floor(x); }),
     });
     declare("ceil(Tensor self) -> Tensor", {
-        doc("The least integer not below"), out_same(), takes(kind::All & ~kind::Bool),
+        doc("The least integer not below"), over_lists(), out_same(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : ceil(x); }),
     });
     declare("trunc(Tensor self) -> Tensor", {
-        doc("The integer part"), out_same(), takes(kind::All & ~kind::Bool), alias("fix"),
+        doc("The integer part"), over_lists(), out_same(), takes(kind::All & ~kind::Bool), alias("fix"),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : trunc(x); }),
     });
     declare("frac(Tensor self) -> Tensor", {
-        doc("What trunc leaves"), out_same(), takes(kind::Floats),
+        doc("What trunc leaves"), over_lists(), out_same(), takes(kind::Floats),
         pointwise([](auto x) { return frac(x); }),
     });
     declare("round(Tensor self) -> Tensor", {
-        doc("The nearest integer; halves go to the even one"), out_same(), takes(kind::All & ~kind::Bool),
+        doc("The nearest integer; halves go to the even one"), over_lists(), out_same(), takes(kind::All & ~kind::Bool),
         pointwise([](auto x) { return category(x.dtype()) < 2 ? x : round(x); }),
     });
     declare("round.decimals(Tensor self, *, int decimals) -> Tensor", {
@@ -361,14 +361,14 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("clamp_min(Tensor self, Scalar min) -> Tensor", {
-        doc("At least min"), out_same(), checks([](const Tensor& self, const Scalar& min) {
+        doc("At least min"), over_lists(second::Scalar | second::ScalarList), out_same(), checks([](const Tensor& self, const Scalar& min) {
             KINDLING_CHECK(NotImplemented, !self.is_complex() && !min.is_complex(), "clamp is not supported for complex types");
         }), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers),
         pointwise([](auto x, auto low) { return max(low, x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar min) { return where(ge(self, wrap_number(min)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", {
-        doc("At least min, element by element"), node(1),
+        doc("At least min, element by element"), over_lists(second::List), node(1),
         pointwise([](auto x, auto low) { return max(x, low); }),
         derivative("self, min", GIVEN(Tensor grad, Tensor self, Tensor min) {
             Tensor zero = wrap_number(Scalar(0));
@@ -376,14 +376,14 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("clamp_max(Tensor self, Scalar max) -> Tensor", {
-        doc("At most max"), out_same(), checks([](const Tensor& self, const Scalar& max) {
+        doc("At most max"), over_lists(second::Scalar | second::ScalarList), out_same(), checks([](const Tensor& self, const Scalar& max) {
             KINDLING_CHECK(NotImplemented, !self.is_complex() && !max.is_complex(), "clamp is not supported for complex types");
         }), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers),
         pointwise([](auto x, auto high) { return min(high, x); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Scalar max) { return where(le(self, wrap_number(max)), grad, wrap_number(Scalar(0))); }),
     });
     declare("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", {
-        doc("At most max, element by element"), node(1),
+        doc("At most max, element by element"), over_lists(second::List), node(1),
         pointwise([](auto x, auto high) { return min(x, high); }),
         derivative("self, max", GIVEN(Tensor grad, Tensor self, Tensor max) {
             Tensor zero = wrap_number(Scalar(0));
@@ -415,11 +415,11 @@ OPERATORS(arithmetic) {
         pointwise([](auto x, auto y) { return lcm(x, y); }),
     });
     declare("copysign.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self with other's sign"), flags(trait::NumberLast), int_to_float(),
+        doc("self with other's sign"), inplace_is_method(), flags(trait::NumberLast), int_to_float(),
         pointwise([](auto x, auto y) { return copysign(x, y); }),
     });
     declare("nextafter(Tensor self, Tensor other) -> Tensor", {
-        doc("The next representable number towards other"), takes(kind::Floats),
+        doc("The next representable number towards other"), inplace_is_method(), takes(kind::Floats),
         pointwise([](auto x, auto y) {
             Sym next = nextafter(x, y);
             const DType half = x.builder()->computed;
@@ -435,7 +435,7 @@ OPERATORS(arithmetic) {
         }),
     });
     declare("hypot(Tensor self, Tensor other) -> Tensor", {
-        doc("sqrt(self**2 + other**2) without overflow"), takes(kind::Floats),
+        doc("sqrt(self**2 + other**2) without overflow"), inplace_is_method(), takes(kind::Floats),
         pointwise([](auto x, auto y) { return hypot(x, y); }),
     });
     declare("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", {
@@ -466,7 +466,7 @@ OPERATORS(arithmetic) {
         derivative("self", GIVEN(TensorList grads, Tensor result1) { return div(grads[0], pow(Scalar(2.0), result1)); }),
     });
     declare("heaviside(Tensor self, Tensor values) -> Tensor", {
-        doc("0 below zero, 1 above, values at zero"), out_same(), no_derivative(), checks([](const Tensor& self, const Tensor& values) {
+        doc("0 below zero, 1 above, values at zero"), inplace_is_method(), out_same(), no_derivative(), checks([](const Tensor& self, const Tensor& values) {
             KINDLING_CHECK(Runtime, !self.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
             KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "heaviside is not yet implemented for tensors with different dtypes.");
         }),

@@ -50,79 +50,79 @@ Tensor filled_where(const Tensor& self, const Tensor& mask, const Tensor& value)
 
 OPERATORS(comparison) {
     declare("eq.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self == other"), takes_float8(), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
+        doc("self == other"), inplace_is_method(), takes_float8(), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
     });
     declare("eq.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self == other"), takes_float8(), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
+        doc("self == other"), inplace_is_method(), takes_float8(), not_differentiable(), pointwise([](auto x, auto y) { return x == y; }),
     });
     declare("ne.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self != other"), takes_float8(), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
+        doc("self != other"), inplace_is_method(), takes_float8(), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
     });
     declare("ne.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self != other"), takes_float8(), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
+        doc("self != other"), inplace_is_method(), takes_float8(), alias("not_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x != y; }),
     });
     declare("lt.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self < other"), alias("less"), not_differentiable(), pointwise([](auto x, auto y) { return x < y; }),
+        doc("self < other"), inplace_is_method(), alias("less"), not_differentiable(), pointwise([](auto x, auto y) { return x < y; }),
     });
     declare("lt.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self < other"), alias("less"), not_differentiable(), pointwise([](auto x, auto y) { return x < y; }),
+        doc("self < other"), inplace_is_method(), alias("less"), not_differentiable(), pointwise([](auto x, auto y) { return x < y; }),
     });
     declare("le.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self <= other"), alias("less_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x <= y; }),
+        doc("self <= other"), inplace_is_method(), alias("less_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x <= y; }),
     });
     declare("le.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self <= other"), alias("less_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x <= y; }),
+        doc("self <= other"), inplace_is_method(), alias("less_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x <= y; }),
     });
     declare("gt.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self > other"), alias("greater"), not_differentiable(), pointwise([](auto x, auto y) { return x > y; }),
+        doc("self > other"), inplace_is_method(), alias("greater"), not_differentiable(), pointwise([](auto x, auto y) { return x > y; }),
     });
     declare("gt.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self > other"), alias("greater"), not_differentiable(), pointwise([](auto x, auto y) { return x > y; }),
+        doc("self > other"), inplace_is_method(), alias("greater"), not_differentiable(), pointwise([](auto x, auto y) { return x > y; }),
     });
     declare("ge.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self >= other"), alias("greater_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x >= y; }),
+        doc("self >= other"), inplace_is_method(), alias("greater_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x >= y; }),
     });
     declare("ge.Scalar(Tensor self, Scalar other) -> Tensor", {
-        doc("self >= other"), alias("greater_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x >= y; }),
+        doc("self >= other"), inplace_is_method(), alias("greater_equal"), not_differentiable(), pointwise([](auto x, auto y) { return x >= y; }),
     });
     declare("logical_and(Tensor self, Tensor other) -> Tensor", {
-        doc("Both are not zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
+        doc("Both are not zero"), inplace_is_method(), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x, auto y) { return truth(x) & truth(y); }),
     });
     declare("logical_or(Tensor self, Tensor other) -> Tensor", {
-        doc("Either is not zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
+        doc("Either is not zero"), inplace_is_method(), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x, auto y) { return truth(x) | truth(y); }),
     });
     declare("logical_xor(Tensor self, Tensor other) -> Tensor", {
-        doc("Exactly one is not zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
+        doc("Exactly one is not zero"), inplace_is_method(), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x, auto y) { return truth(x) ^ truth(y); }),
     });
     declare("logical_not(Tensor self) -> Tensor", {
-        doc("It is zero"), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
+        doc("It is zero"), inplace_is_method(), not_differentiable(), flags(trait::KeepsHistory), promotes(Promotion::Free),
         pointwise([](auto x) { return !truth(x); }),
     });
     declare("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit and; logical for bool"), takes(kind::Integers | kind::Bool), alias("__and__"), not_differentiable(),
+        doc("Bit by bit and; logical for bool"), inplace_is_method(), takes(kind::Integers | kind::Bool), alias("__and__"), not_differentiable(),
         pointwise([](auto x, auto y) { return x & y; }),
     });
     declare("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit or; logical for bool"), takes(kind::Integers | kind::Bool), alias("__or__"), not_differentiable(),
+        doc("Bit by bit or; logical for bool"), inplace_is_method(), takes(kind::Integers | kind::Bool), alias("__or__"), not_differentiable(),
         pointwise([](auto x, auto y) { return x | y; }),
     });
     declare("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("Bit by bit exclusive or; logical for bool"), takes(kind::Integers | kind::Bool), alias("__xor__"), not_differentiable(),
+        doc("Bit by bit exclusive or; logical for bool"), inplace_is_method(), takes(kind::Integers | kind::Bool), alias("__xor__"), not_differentiable(),
         pointwise([](auto x, auto y) { return x ^ y; }),
     });
     declare("bitwise_not(Tensor self) -> Tensor", {
-        doc("Every bit turned; logical for bool"), out_same(), takes(kind::Integers | kind::Bool), not_differentiable(),
+        doc("Every bit turned; logical for bool"), inplace_is_method(), out_same(), takes(kind::Integers | kind::Bool), not_differentiable(),
         pointwise([](auto x) { return ~x; }),
     });
     declare("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self * 2**other on integers"), takes(kind::Integers), alias("__lshift__"), not_differentiable(),
+        doc("self * 2**other on integers"), inplace_is_method(), takes(kind::Integers), alias("__lshift__"), not_differentiable(),
         pointwise([](auto x, auto y) { return x << y; }),
     });
     declare("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", {
-        doc("self / 2**other rounded down on integers"), takes(kind::Integers), alias("__rshift__"), not_differentiable(),
+        doc("self / 2**other rounded down on integers"), inplace_is_method(), takes(kind::Integers), alias("__rshift__"), not_differentiable(),
         pointwise([](auto x, auto y) { return x >> y; }),
     });
     declare("isnan(Tensor self) -> Tensor", {
@@ -199,7 +199,7 @@ OPERATORS(comparison) {
         composition([](const Tensor& condition) { return nonzero_numpy(condition); }),
     });
     declare("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", {
-        doc("value where the mask is set, self elsewhere"), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
+        doc("value where the mask is set, self elsewhere"), inplace_is_method(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         elements([](KernelCall& call, const Tensor& self, const Tensor& mask, const Scalar& value) {
             check_fits(value, self.dtype());
             fills_where(call, self, mask);
@@ -211,7 +211,7 @@ OPERATORS(comparison) {
         derivative("self", GIVEN(Tensor grad, Tensor mask) { return masked_fill(grad, mask, Scalar(0)); }),
     });
     declare("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", {
-        doc("A 0-d tensor's number where the mask is set, self elsewhere"), node(1), linear(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
+        doc("A 0-d tensor's number where the mask is set, self elsewhere"), inplace_is_method(), node(1), linear(), has_inplace(), flags(trait::WritesCopy | trait::TakesExpanded), no_out(),
         elements([](KernelCall& call, const Tensor& self, const Tensor& mask, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %ld dimension(s).", value.dim());
             fills_where(call, self, mask);

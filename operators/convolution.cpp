@@ -255,7 +255,7 @@ OPERATORS(convolution) {
         }),
     });
     declare("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", {
-        doc("The gradients of a convolution's input, weight and bias"), in(space::Torch), no_out(),
+        doc("The gradients of a convolution's input, weight and bias"), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& weight, std::optional<IntList>, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Span<bool> output_mask) {
             const library::Convolution c = check(input, weight, Tensor(), stride, padding, dilation, transposed, output_padding, groups).c;
             for (int64_t each : output_padding) KINDLING_CHECK(Runtime, transposed || !each, "output_padding is not supported for non-transposed convolutions; got: %ld", each);

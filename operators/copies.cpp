@@ -2,14 +2,10 @@
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
+#include "operators/lists.h"
 
 namespace kindling {
 namespace {
-
-std::vector<Tensor> copies(std::vector<Tensor> views) {
-    for (Tensor& each : views) each = clone(each, MemoryFormat::Contiguous);
-    return views;
-}
 
 /// Each counts its own writes.
 std::vector<Tensor> apart(std::vector<Tensor> pieces) {
@@ -35,45 +31,6 @@ OPERATORS(copies) {
     declare("detach_copy(Tensor self) -> Tensor", {
         doc("A copy apart from the graph"), in(space::Torch),
         composition([](const Tensor& self) { return clone(detach(self), MemoryFormat::Contiguous); }) });
-    declare("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
-        doc("as_strided, copied"), in(space::Torch),
-        composition([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { return clone(as_strided(self, size, stride, storage_offset), MemoryFormat::Contiguous); }) });
-    declare("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", {
-        doc("diagonal, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { return clone(diagonal(self, offset, dim1, dim2), MemoryFormat::Contiguous); }) });
-    declare("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", {
-        doc("expand, copied"), takes_float8(), in(space::Torch),
-        composition([](const Tensor& self, IntList size, bool implicit) { return clone(expand(self, size, implicit), MemoryFormat::Contiguous); }) });
-    declare("permute_copy(Tensor self, int[] dims) -> Tensor", {
-        doc("permute, copied"), in(space::Torch),
-        composition([](const Tensor& self, IntList dims) { return clone(permute(self, dims), MemoryFormat::Contiguous); }) });
-    declare("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", {
-        doc("select, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t dim, int64_t index) { return clone(select(self, dim, index), MemoryFormat::Contiguous); }) });
-    declare("slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", {
-        doc("slice, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { return clone(slice(self, dim, start, end, step), MemoryFormat::Contiguous); }) });
-    declare("squeeze_copy(Tensor self) -> Tensor", {
-        doc("squeeze, copied"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(squeeze(self), MemoryFormat::Contiguous); }) });
-    declare("squeeze_copy.dim(Tensor self, int dim) -> Tensor", {
-        doc("squeeze of one dimension, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t dim) { return clone(squeeze(self, dim), MemoryFormat::Contiguous); }) });
-    declare("squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", {
-        doc("squeeze of several dimensions, copied"), in(space::Torch),
-        composition([](const Tensor& self, IntList dim) { return clone(squeeze(self, dim), MemoryFormat::Contiguous); }) });
-    declare("t_copy(Tensor self) -> Tensor", {
-        doc("t, copied"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(t(self), MemoryFormat::Contiguous); }) });
-    declare("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", {
-        doc("transpose, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t dim0, int64_t dim1) { return clone(transpose(self, dim0, dim1), MemoryFormat::Contiguous); }) });
-    declare("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", {
-        doc("unfold, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t dimension, int64_t size, int64_t step) { return clone(unfold(self, dimension, size, step), MemoryFormat::Contiguous); }) });
-    declare("unsqueeze_copy(Tensor self, int dim) -> Tensor", {
-        doc("unsqueeze, copied"), in(space::Torch),
-        composition([](const Tensor& self, int64_t dim) { return clone(unsqueeze(self, dim), MemoryFormat::Contiguous); }) });
     declare("view_copy(Tensor self, SymInt[] size) -> Tensor", {
         doc("view, copied; copies first where the strides have no such view"), in(space::Torch),
         composition([](const Tensor& self, IntList size) { return clone(reshape(self, size), MemoryFormat::Contiguous); }) });
@@ -83,18 +40,9 @@ OPERATORS(copies) {
     declare("view_as_real_copy(Tensor self) -> Tensor", {
         doc("view_as_real, copied"), in(space::Torch),
         composition([](const Tensor& self) { return clone(view_as_real(resolve_conj(self)), MemoryFormat::Contiguous); }) });
-    declare("view_as_complex_copy(Tensor self) -> Tensor", {
-        doc("view_as_complex, copied"), in(space::Torch),
-        composition([](const Tensor& self) { return clone(view_as_complex(self), MemoryFormat::Contiguous); }) });
     declare("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", {
         doc("split, copied; an out= keeps its shape, and what it gets is broadcast"), in(space::Torch), has_out(), out_castable(), flags(trait::OutKeepsShape),
-        composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies(split(self, split_size, dim)); }) });
-    declare("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", {
-        doc("split_with_sizes, copied"), in(space::Torch), has_out(),
-        composition([](const Tensor& self, IntList split_sizes, int64_t dim) { return copies(split_with_sizes(self, split_sizes, dim)); }) });
-    declare("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", {
-        doc("unbind, copied"), in(space::Torch), has_out(),
-        composition([](const Tensor& self, int64_t dim) { return copies(unbind(self, dim)); }) });
+        composition([](const Tensor& self, int64_t split_size, int64_t dim) { return copies_of(split(self, split_size, dim)); }) });
     declare("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", {
         doc("chunk whose pieces may be written to one by one: the same memory, which autograd takes for their own"),
         composition([](const Tensor& self, int64_t chunks, int64_t dim) {

@@ -77,7 +77,7 @@ Tensor clone_with_strides(const Tensor& self) {
 
 OPERATORS(copying) {
     declare("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("A copy; keeps dense strides unless a memory format is given"), linear(), takes_float8(), no_out(),
+        doc("A copy; keeps dense strides unless a memory format is given"), by_host(), linear(), takes_float8(), no_out(),
         elements([](KernelCall& call, const Tensor& self, std::optional<MemoryFormat> memory_format) { copies(call, self, self.dtype(), self.device(), chosen(memory_format)); }, itself),
         otherwise([](const Tensor& self, std::optional<MemoryFormat> memory_format) { return copied_between_devices(self, self.dtype(), self.device(), chosen(memory_format)); }),
         derivative("self", GIVEN(Tensor grad) { return grad; }),
@@ -91,7 +91,7 @@ OPERATORS(copying) {
         }),
     });
     declare("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {
-        doc("Writes src into self, broadcast and converted"), broadcasts(), linear(), takes_float8(), in(space::Method), keeps_conj(),
+        doc("Writes src into self, broadcast and converted"), by_host(), broadcasts(), linear(), takes_float8(), in(space::Method), keeps_conj(),
         elements([](KernelCall& call, const Tensor& self, const Tensor& src, bool) {
             KINDLING_CHECK(NotImplemented, !src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
             TensorImpl *from = src.impl(), *to = self.impl();
@@ -116,7 +116,7 @@ OPERATORS(copying) {
         derivative("src", GIVEN(Tensor grad) { return grad; }),
     });
     declare("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", {
-        doc("What copy_ would leave in self"), linear(), takes_float8(), in(space::Hidden),
+        doc("What copy_ would leave in self"), by_host(), linear(), takes_float8(), in(space::Hidden),
         composition([](const Tensor& self, const Tensor& src, bool) {
             expanded_strides(src.sizes(), src.strides(), self.sizes());
             return copy_(clone_with_strides(self), src);
@@ -125,7 +125,7 @@ OPERATORS(copying) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("A copy of another dtype or on another device"), linear(), takes_float8(), in(space::Torch), no_out(),
+        doc("A copy of another dtype or on another device"), by_host(), linear(), takes_float8(), in(space::Torch), no_out(),
         elements([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, bool,
                     std::optional<MemoryFormat> memory_format) {
             copies(call, self, dtype == DType::None ? self.dtype() : dtype, device_or(device, self), chosen(memory_format));
@@ -170,7 +170,7 @@ OPERATORS(copying) {
         }),
     });
     declare("_local_scalar_dense(Tensor self) -> Scalar", {
-        doc("The number of a tensor of one element: what item() asks for, as a subclass sees it"), number_by_value(), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
+        doc("The number of a tensor of one element: what item() asks for, as a subclass sees it"), by_host(), number_by_value(), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](const Tensor& self) { return self.item_scalar(); }),
         example("torch._local_scalar_dense(torch.tensor([1.5]))"),
     });
@@ -204,7 +204,7 @@ OPERATORS(copying) {
         }),
     });
     declare("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", {
-        doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Changes the size in place, growing the storage if need be; new elements are not initialised"), on_any_device(), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             for (int64_t each : size) KINDLING_CHECK(Runtime, each >= 0, "Trying to resize a tensor to a negative size: %s", str(size).c_str());
@@ -242,7 +242,7 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into a storage"), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Makes self look into a storage"), on_any_device(), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)", size.size(), stride.size());
             const bool as_is = size == self.sizes() && (stride.empty() || stride == self.strides());   // the shape is left alone, and the storage with it
@@ -274,28 +274,28 @@ OPERATORS(copying) {
         }),
     });
     declare("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", {
-        doc("Makes self the whole of a storage, flat"), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Makes self the whole of a storage, flat"), on_any_device(), takes_float8(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, Ref<Storage> source) {
             int64_t count = static_cast<int64_t>(source->bytes / self.element_size());
             return set_(self, source, 0, {count}, {1});
         }),
     });
     declare("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", {
-        doc("Makes self look where another tensor looks"), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
+        doc("Makes self look where another tensor looks"), on_any_device(), takes_float8(), in(space::Method), no_derivative(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source) {
             KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "Could not set tensor of type %s to a tensor of type %s", name(source.dtype()), name(self.dtype()));
             return set_(self, Ref<Storage>::share(source.storage()), source.storage_offset(), source.sizes(), source.strides());
         }),
     });
     declare("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)", {
-        doc("Makes self look into another tensor's storage"), in(space::Method), not_differentiable(), keeps_conj(),
+        doc("Makes self look into another tensor's storage"), on_any_device(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, source.is_contiguous(), "passed in tensor to be used as storage must be contiguous");
             return set_(self, Ref<Storage>::share(source.storage()), storage_offset, size, stride);
         }),
     });
     declare("set_(Tensor(a!) self) -> Tensor(a!)", {
-        doc("Makes self empty"), takes_float8(), in(space::Method), not_differentiable(),
+        doc("Makes self empty"), on_any_device(), takes_float8(), in(space::Method), not_differentiable(),
         kernel([](const Tensor& self) { return set_(self, Storage::make(0, self.device()), 0, {0}, {1}); }),
     });
     declare("is_same_size(Tensor self, Tensor other) -> bool", {

@@ -193,7 +193,7 @@ constexpr auto ones_on_diagonal = [](const Array& one, const Array& result) {
 
 OPERATORS(creation) {
     declare("empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Uninitialised memory"), by_loops(), takes_float8(), not_differentiable(),
+        doc("Uninitialised memory"), on_any_device(), by_loops(), takes_float8(), not_differentiable(),
         kernel([](KernelCall& call, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, memory_format != MemoryFormat::Preserve, "unsupported memory format Preserve");
             checked_numel(size);
@@ -202,14 +202,14 @@ OPERATORS(creation) {
         }, as_it_begins),
     });
     declare("empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory with the given strides"), by_loops(), takes_float8(), not_differentiable(), no_out(),
+        doc("Uninitialised memory with the given strides"), on_any_device(), by_loops(), takes_float8(), not_differentiable(), no_out(),
         kernel([](KernelCall& call, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
             gives_fresh(call, size, dtype, device).laid_out(stride);
         }, as_it_begins),
     });
     declare("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory, dense in the given order of dimensions"), by_loops(), not_differentiable(),
+        doc("Uninitialised memory, dense in the given order of dimensions"), on_any_device(), by_loops(), not_differentiable(),
         kernel([](KernelCall& call, IntList size, IntList physical_layout, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             KINDLING_CHECK(Runtime, size.size() == physical_layout.size(), "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = %zu is not equal to len(physical_layout) = %zu", size.size(), physical_layout.size());
             Sizes strides(size.size());
@@ -227,7 +227,7 @@ OPERATORS(creation) {
         }, as_it_begins),
     });
     declare("empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", {
-        doc("Uninitialised memory of a tensor's shape, dtype and device"), by_loops(), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
+        doc("Uninitialised memory of a tensor's shape, dtype and device"), on_any_device(), by_loops(), takes_float8(), in(space::Torch), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
             gives_like(call, self, dtype, device, format);
         }, as_it_begins),
@@ -277,13 +277,13 @@ OPERATORS(creation) {
         }, number_itself),
     });
     declare("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory of a tensor's dtype and device"), by_loops(), takes_float8(), in(space::Method), not_differentiable(), no_out(),
+        doc("Uninitialised memory of a tensor's dtype and device"), on_any_device(), by_loops(), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             gives_fresh(call, self, size, dtype, device);
         }, as_it_begins),
     });
     declare("new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
-        doc("Uninitialised memory with the given strides"), by_loops(), takes_float8(), in(space::Method), not_differentiable(), no_out(),
+        doc("Uninitialised memory with the given strides"), on_any_device(), by_loops(), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, IntList stride, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
             check_strides(size, stride);
             gives_fresh(call, self, size, dtype, device).laid_out(stride);

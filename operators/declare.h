@@ -70,6 +70,14 @@ inline Field linear() { return flags(trait::Linear); }
 inline Field multilinear() { return flags(trait::Multilinear); }
 inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }
+/// PyTorch has the in-place form as a method only (add_), or that of one alias. Read by tools/generate.py.
+inline Field inplace_is_method(const char* = nullptr) { return flags(0); }
+/// There is one over lists of tensors as well (_foreach_abs), which tools/generate.py writes: of one tensor as it is; of two, with these
+/// for the second; of three and a number (addcmul), with the number in all ways.
+namespace second { enum : uint32_t { Scalar = 1, List = 2, ScalarList = 4, Tensor = 8 }; }
+inline Field over_lists(uint32_t = 0) { return flags(0); }
+/// There is one that copies what the view shows (permute_copy), which tools/generate.py writes.
+inline Field copied() { return flags(0); }
 inline Field has_out() { return flags(trait::Out); }              // for private names, and for lists of results
 inline Field no_out() { return flags(trait::NoOut); }
 /// What its targets are called, where its several results have no names: targets("out, indices").
@@ -87,6 +95,12 @@ inline Field out_decides() { return out_dtype(OutDType::Decides); }
 inline Field takes(uint32_t kinds) { return {Field::Kind::Takes, 0, kinds}; }
 /// Its body knows sparse tensors; without this a kernel never sees one (operators/sparse_kernels.h).
 inline Field takes_sparse() { return flags(trait::TakesSparse); }
+/// A list operator that writes in place and has no result: Python gets the list back.
+inline Field gives_self() { return flags(trait::GivesSelf); }
+/// Gives or changes headers and fresh memory alone: the same on any device.
+inline Field on_any_device() { return flags(trait::AnyDevice); }
+/// On a plug-in's device that has no kernel for it, it runs on the host, by the plug-in's own copies. Factories do so anyhow.
+inline Field by_host() { return flags(trait::ByHost); }
 /// Runs with eight-bit floating dtypes too, which it moves, casts or compares. Others are a NotImplementedError.
 inline Field takes_float8() { return flags(trait::TakesFloat8); }
 inline Field keeps_conj() { return flags(trait::KeepsConj); }

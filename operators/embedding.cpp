@@ -110,7 +110,7 @@ OPERATORS(embedding) {
         refuses("torch.embedding(torch.ones(2, 3), torch.tensor([7]))", "IndexError: index out of range in self"),
     });
     declare("embedding_sparse_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
-        doc("Gradients of the rows that were looked up, as a sparse tensor: one element for each look-up"), in(space::Torch), no_out(),
+        doc("Gradients of the rows that were looked up, as a sparse tensor: one element for each look-up"), in(space::Hidden), no_out(),
         composition([](const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
                            "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got torch.%sTensor instead (while checking arguments for embedding_backward)", scalar_type_name(indices.dtype()));
@@ -127,7 +127,7 @@ OPERATORS(embedding) {
         }),
     });
     declare("embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor", {
-        doc("Gradients added up in the rows they came from"), linear(), raises_by_value(), in(space::Torch), no_out(),
+        doc("Gradients added up in the rows they came from"), linear(), raises_by_value(), in(space::Hidden), no_out(),
         kernel([](const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got %s instead (while checking arguments for embedding_backward)", scalar_type_name(indices.dtype()));
             Tensor flat = reshape(to(indices, DType::Int64), {-1}), g = reshape(grad_output, {flat.numel(), grad_output.size(-1)});

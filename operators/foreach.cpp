@@ -7,62 +7,12 @@
 #include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
+#include "operators/lists.h"
 #include "operators/loops.h"
 
 namespace kindling {
 namespace {
 
-using List = std::vector<Tensor>;
-
-void check_list(TensorList self) { KINDLING_CHECK(Runtime, !self.empty(), "Tensor list must have at least one tensor."); }
-void check_lists(TensorList self, TensorList other) {
-    check_list(self);
-    KINDLING_CHECK(Runtime, self.size() == other.size(), "Tensor lists must have the same number of tensors, got %zu and %zu", self.size(), other.size());
-}
-void check_lists(TensorList self, Span<Scalar> scalars) {
-    check_list(self);
-    KINDLING_CHECK(Runtime, self.size() == scalars.size(), "Tensor list must have same number of elements as scalar list, got %zu and %zu.", self.size(), scalars.size());
-}
-void check_zero_dim(const Tensor& scalar) {
-    KINDLING_CHECK(Runtime, scalar.dim() == 0 && scalar.numel() == 1, "scalar tensor expected to be 0 dim but it has %ld dimensions and %ld elements.", scalar.dim(), scalar.numel());
-}
-
-template <class F> List each(TensorList self, F f) {
-    check_list(self);
-    List result;
-    result.reserve(self.size());
-    for (const Tensor& t : self) result.push_back(f(t));
-    return result;
-}
-template <class F> void each_in_place(TensorList self, F f) {
-    check_list(self);
-    for (const Tensor& t : self) f(t);
-}
-/// f(tensor, the other list's member)
-template <class L, class F> List pairs(TensorList self, L other, F f) {
-    check_lists(self, other);
-    List result;
-    result.reserve(self.size());
-    for (size_t i = 0; i < self.size(); i++) result.push_back(f(self[i], other[i]));
-    return result;
-}
-template <class L, class F> void pairs_in_place(TensorList self, L other, F f) {
-    check_lists(self, other);
-    for (size_t i = 0; i < self.size(); i++) f(self[i], other[i]);
-}
-template <class F> List triples(TensorList self, TensorList a, TensorList b, F f) {
-    check_lists(self, a);
-    check_lists(self, b);
-    List result;
-    result.reserve(self.size());
-    for (size_t i = 0; i < self.size(); i++) result.push_back(f(self[i], a[i], b[i], i));
-    return result;
-}
-template <class F> void triples_in_place(TensorList self, TensorList a, TensorList b, F f) {
-    check_lists(self, a);
-    check_lists(self, b);
-    for (size_t i = 0; i < self.size(); i++) f(self[i], a[i], b[i], i);
-}
 // The greater and the lesser of two: clamp's values, and where slopes are asked for those of maximum and minimum, half at a tie.
 bool sloped(const Tensor& t, const Tensor& u) { return thread_state.grad_mode && is_floating(t.dtype()) && (t.requires_grad() || u.requires_grad()); }
 bool sloped(const Tensor& t, const Scalar&) { return thread_state.grad_mode && t.requires_grad(); }
@@ -72,15 +22,6 @@ template <class U> Tensor greater(const Tensor& t, const U& u) { return sloped(t
 template <class U> Tensor lesser(const Tensor& t, const U& u) { return sloped(t, u) ? minimum(t, as_tensor(t, u)) : clamp_max(t, u); }
 template <class U> void greater_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, maximum(clone(t), as_tensor(t, u))) : clamp_min_(t, u); }
 template <class U> void lesser_into(const Tensor& t, const U& u) { sloped(t, u) ? copy_(t, minimum(clone(t), as_tensor(t, u))) : clamp_max_(t, u); }
-
-/// The numbers of a packed tensor of scalars.
-std::vector<Scalar> unpacked(const Tensor& scalars, size_t count) {
-    KINDLING_CHECK(Runtime, scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got %ld instead.", scalars.dim());
-    KINDLING_CHECK(Runtime, scalars.size(0) == static_cast<int64_t>(count), "Expected length of scalars to match input of length %zu but got %ld instead.", count, scalars.size(0));
-    std::vector<Scalar> result;
-    for (int64_t i = 0; i < scalars.size(0); i++) result.push_back(select(scalars, 0, i).item_scalar());
-    return result;
-}
 
 // ---- optimizers' steps
 
@@ -226,416 +167,42 @@ void adagrad_step(const AdagradOptions& o, TensorList self, TensorList grads, Te
 }  // namespace kindling
 
 OPERATORS(foreach) {
-    declare("_foreach_abs(Tensor[] self) -> Tensor[]", {
-        doc("abs of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return abs(t); }); }) });
-    declare("_foreach_abs_(Tensor(a!)[] self) -> ()", {
-        doc("abs of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { abs_(t); }); }) });
-    declare("_foreach_acos(Tensor[] self) -> Tensor[]", {
-        doc("acos of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return acos(t); }); }) });
-    declare("_foreach_acos_(Tensor(a!)[] self) -> ()", {
-        doc("acos of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { acos_(t); }); }) });
-    declare("_foreach_asin(Tensor[] self) -> Tensor[]", {
-        doc("asin of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return asin(t); }); }) });
-    declare("_foreach_asin_(Tensor(a!)[] self) -> ()", {
-        doc("asin of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { asin_(t); }); }) });
-    declare("_foreach_atan(Tensor[] self) -> Tensor[]", {
-        doc("atan of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return atan(t); }); }) });
-    declare("_foreach_atan_(Tensor(a!)[] self) -> ()", {
-        doc("atan of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { atan_(t); }); }) });
-    declare("_foreach_ceil(Tensor[] self) -> Tensor[]", {
-        doc("ceil of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return ceil(t); }); }) });
-    declare("_foreach_ceil_(Tensor(a!)[] self) -> ()", {
-        doc("ceil of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { ceil_(t); }); }) });
-    declare("_foreach_cos(Tensor[] self) -> Tensor[]", {
-        doc("cos of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return cos(t); }); }) });
-    declare("_foreach_cos_(Tensor(a!)[] self) -> ()", {
-        doc("cos of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { cos_(t); }); }) });
-    declare("_foreach_cosh(Tensor[] self) -> Tensor[]", {
-        doc("cosh of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return cosh(t); }); }) });
-    declare("_foreach_cosh_(Tensor(a!)[] self) -> ()", {
-        doc("cosh of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { cosh_(t); }); }) });
-    declare("_foreach_erf(Tensor[] self) -> Tensor[]", {
-        doc("erf of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return erf(t); }); }) });
-    declare("_foreach_erf_(Tensor(a!)[] self) -> ()", {
-        doc("erf of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { erf_(t); }); }) });
-    declare("_foreach_erfc(Tensor[] self) -> Tensor[]", {
-        doc("erfc of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return erfc(t); }); }) });
-    declare("_foreach_erfc_(Tensor(a!)[] self) -> ()", {
-        doc("erfc of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { erfc_(t); }); }) });
-    declare("_foreach_exp(Tensor[] self) -> Tensor[]", {
-        doc("exp of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return exp(t); }); }) });
-    declare("_foreach_exp_(Tensor(a!)[] self) -> ()", {
-        doc("exp of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { exp_(t); }); }) });
-    declare("_foreach_expm1(Tensor[] self) -> Tensor[]", {
-        doc("expm1 of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return expm1(t); }); }) });
-    declare("_foreach_expm1_(Tensor(a!)[] self) -> ()", {
-        doc("expm1 of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { expm1_(t); }); }) });
-    declare("_foreach_floor(Tensor[] self) -> Tensor[]", {
-        doc("floor of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return floor(t); }); }) });
-    declare("_foreach_floor_(Tensor(a!)[] self) -> ()", {
-        doc("floor of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { floor_(t); }); }) });
-    declare("_foreach_frac(Tensor[] self) -> Tensor[]", {
-        doc("frac of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return frac(t); }); }) });
-    declare("_foreach_frac_(Tensor(a!)[] self) -> ()", {
-        doc("frac of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { frac_(t); }); }) });
-    declare("_foreach_lgamma(Tensor[] self) -> Tensor[]", {
-        doc("lgamma of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return lgamma(t); }); }) });
-    declare("_foreach_lgamma_(Tensor(a!)[] self) -> ()", {
-        doc("lgamma of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { lgamma_(t); }); }) });
-    declare("_foreach_log(Tensor[] self) -> Tensor[]", {
-        doc("log of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log(t); }); }) });
-    declare("_foreach_log_(Tensor(a!)[] self) -> ()", {
-        doc("log of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log_(t); }); }) });
-    declare("_foreach_log10(Tensor[] self) -> Tensor[]", {
-        doc("log10 of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log10(t); }); }) });
-    declare("_foreach_log10_(Tensor(a!)[] self) -> ()", {
-        doc("log10 of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log10_(t); }); }) });
-    declare("_foreach_log1p(Tensor[] self) -> Tensor[]", {
-        doc("log1p of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log1p(t); }); }) });
-    declare("_foreach_log1p_(Tensor(a!)[] self) -> ()", {
-        doc("log1p of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log1p_(t); }); }) });
-    declare("_foreach_log2(Tensor[] self) -> Tensor[]", {
-        doc("log2 of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return log2(t); }); }) });
-    declare("_foreach_log2_(Tensor(a!)[] self) -> ()", {
-        doc("log2 of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { log2_(t); }); }) });
-    declare("_foreach_neg(Tensor[] self) -> Tensor[]", {
-        doc("neg of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return neg(t); }); }) });
-    declare("_foreach_neg_(Tensor(a!)[] self) -> ()", {
-        doc("neg of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { neg_(t); }); }) });
-    declare("_foreach_reciprocal(Tensor[] self) -> Tensor[]", {
-        doc("reciprocal of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return reciprocal(t); }); }) });
-    declare("_foreach_reciprocal_(Tensor(a!)[] self) -> ()", {
-        doc("reciprocal of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { reciprocal_(t); }); }) });
-    declare("_foreach_round(Tensor[] self) -> Tensor[]", {
-        doc("round of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return round(t); }); }) });
-    declare("_foreach_round_(Tensor(a!)[] self) -> ()", {
-        doc("round of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { round_(t); }); }) });
-    declare("_foreach_rsqrt(Tensor[] self) -> Tensor[]", {
-        doc("rsqrt of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return rsqrt(t); }); }) });
-    declare("_foreach_rsqrt_(Tensor(a!)[] self) -> ()", {
-        doc("rsqrt of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { rsqrt_(t); }); }) });
-    declare("_foreach_sigmoid(Tensor[] self) -> Tensor[]", {
-        doc("sigmoid of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sigmoid(t); }); }) });
-    declare("_foreach_sigmoid_(Tensor(a!)[] self) -> ()", {
-        doc("sigmoid of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sigmoid_(t); }); }) });
-    declare("_foreach_sign(Tensor[] self) -> Tensor[]", {
-        doc("sign of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sign(t); }); }) });
-    declare("_foreach_sign_(Tensor(a!)[] self) -> ()", {
-        doc("sign of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sign_(t); }); }) });
-    declare("_foreach_sin(Tensor[] self) -> Tensor[]", {
-        doc("sin of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sin(t); }); }) });
-    declare("_foreach_sin_(Tensor(a!)[] self) -> ()", {
-        doc("sin of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sin_(t); }); }) });
-    declare("_foreach_sinh(Tensor[] self) -> Tensor[]", {
-        doc("sinh of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sinh(t); }); }) });
-    declare("_foreach_sinh_(Tensor(a!)[] self) -> ()", {
-        doc("sinh of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sinh_(t); }); }) });
-    declare("_foreach_sqrt(Tensor[] self) -> Tensor[]", {
-        doc("sqrt of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return sqrt(t); }); }) });
-    declare("_foreach_sqrt_(Tensor(a!)[] self) -> ()", {
-        doc("sqrt of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { sqrt_(t); }); }) });
-    declare("_foreach_tan(Tensor[] self) -> Tensor[]", {
-        doc("tan of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return tan(t); }); }) });
-    declare("_foreach_tan_(Tensor(a!)[] self) -> ()", {
-        doc("tan of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { tan_(t); }); }) });
-    declare("_foreach_tanh(Tensor[] self) -> Tensor[]", {
-        doc("tanh of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return tanh(t); }); }) });
-    declare("_foreach_tanh_(Tensor(a!)[] self) -> ()", {
-        doc("tanh of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { tanh_(t); }); }) });
-    declare("_foreach_trunc(Tensor[] self) -> Tensor[]", {
-        doc("trunc of every tensor"), in(space::Torch),
-        composition([](TensorList self) { return each(self, [](const Tensor& t) { return trunc(t); }); }) });
-    declare("_foreach_trunc_(Tensor(a!)[] self) -> ()", {
-        doc("trunc of every tensor, in place"), in(space::Torch),
-        composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { trunc_(t); }); }) });
-    declare("_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
-        doc("Every tensor plus a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return add(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor plus a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { add_(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]", {
-        doc("Every tensor plus its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other, const Scalar& alpha) { return pairs(self, other, [&](const Tensor& t, const Tensor& u) { return add(t, u, alpha); }); }) });
-    declare("_foreach_add_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()", {
-        doc("Every tensor plus its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other, const Scalar& alpha) { pairs_in_place(self, other, [&](const Tensor& t, const Tensor& u) { add_(t, u, alpha); }); }) });
-    declare("_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor plus its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return add(t, wrap_number(s)); }); }) });
-    declare("_foreach_add_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor plus its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { add_(t, wrap_number(s)); }); }) });
-    declare("_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]", {
-        doc("Every tensor plus a 0-d tensor"), in(space::Torch),
-        composition([](TensorList self, const Tensor& other, const Scalar& alpha) { check_zero_dim(other); return each(self, [&](const Tensor& t) { return add(t, other, alpha); }); }) });
-    declare("_foreach_add_.Tensor(Tensor(a!)[] self, Tensor other, *, Scalar alpha=1) -> ()", {
-        doc("Every tensor plus a 0-d tensor, in place"), in(space::Torch),
-        composition([](TensorList self, const Tensor& other, const Scalar& alpha) { check_zero_dim(other); each_in_place(self, [&](const Tensor& t) { add_(t, other, alpha); }); }) });
-    declare("_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
-        doc("Every tensor minus a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return sub(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_sub_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor minus a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { sub_(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]", {
-        doc("Every tensor minus its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other, const Scalar& alpha) { return pairs(self, other, [&](const Tensor& t, const Tensor& u) { return sub(t, u, alpha); }); }) });
-    declare("_foreach_sub_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()", {
-        doc("Every tensor minus its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other, const Scalar& alpha) { pairs_in_place(self, other, [&](const Tensor& t, const Tensor& u) { sub_(t, u, alpha); }); }) });
-    declare("_foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor minus its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return sub(t, wrap_number(s)); }); }) });
-    declare("_foreach_sub_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor minus its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { sub_(t, wrap_number(s)); }); }) });
-    declare("_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
-        doc("Every tensor times a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return mul(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_mul_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor times a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { mul_(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_mul.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
-        doc("Every tensor times its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return mul(t, u); }); }) });
-    declare("_foreach_mul_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
-        doc("Every tensor times its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { mul_(t, u); }); }) });
-    declare("_foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor times its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return mul(t, wrap_number(s)); }); }) });
-    declare("_foreach_mul_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor times its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { mul_(t, wrap_number(s)); }); }) });
-    declare("_foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]", {
-        doc("Every tensor times a 0-d tensor"), in(space::Torch),
-        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); return each(self, [&](const Tensor& t) { return mul(t, other); }); }) });
-    declare("_foreach_mul_.Tensor(Tensor(a!)[] self, Tensor other) -> ()", {
-        doc("Every tensor times a 0-d tensor, in place"), in(space::Torch),
-        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); each_in_place(self, [&](const Tensor& t) { mul_(t, other); }); }) });
-    declare("_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
-        doc("Every tensor divided by a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return div(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_div_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor divided by a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { div_(t, wrap_number(scalar)); }); }) });
-    declare("_foreach_div.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
-        doc("Every tensor divided by its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return div(t, u); }); }) });
-    declare("_foreach_div_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
-        doc("Every tensor divided by its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { div_(t, u); }); }) });
-    declare("_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor divided by its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return div(t, wrap_number(s)); }); }) });
-    declare("_foreach_div_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor divided by its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { div_(t, wrap_number(s)); }); }) });
-    declare("_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]", {
-        doc("Every tensor divided by a 0-d tensor"), in(space::Torch),
-        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); return each(self, [&](const Tensor& t) { return div(t, other); }); }) });
-    declare("_foreach_div_.Tensor(Tensor(a!)[] self, Tensor other) -> ()", {
-        doc("Every tensor divided by a 0-d tensor, in place"), in(space::Torch),
-        composition([](TensorList self, const Tensor& other) { check_zero_dim(other); each_in_place(self, [&](const Tensor& t) { div_(t, other); }); }) });
-    declare("_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
-        doc("Every tensor limited from above by a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_max(t, scalar); }); }) });
-    declare("_foreach_clamp_max_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor limited from above by a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_max_(t, scalar); }); }) });
-    declare("_foreach_clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
-        doc("Every tensor limited from above by its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_max(t, u); }); }) });
-    declare("_foreach_clamp_max_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
-        doc("Every tensor limited from above by its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_max_(t, u); }); }) });
-    declare("_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor limited from above by its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_max(t, s); }); }) });
-    declare("_foreach_clamp_max_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor limited from above by its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_max_(t, s); }); }) });
-    declare("_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
-        doc("Every tensor limited from below by a number"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return clamp_min(t, scalar); }); }) });
-    declare("_foreach_clamp_min_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor limited from below by a number, in place"), in(space::Torch),
-        composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { clamp_min_(t, scalar); }); }) });
-    declare("_foreach_clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
-        doc("Every tensor limited from below by its partner"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return clamp_min(t, u); }); }) });
-    declare("_foreach_clamp_min_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
-        doc("Every tensor limited from below by its partner, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { clamp_min_(t, u); }); }) });
-    declare("_foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor limited from below by its number"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return clamp_min(t, s); }); }) });
-    declare("_foreach_clamp_min_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor limited from below by its number, in place"), in(space::Torch),
-        composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { clamp_min_(t, s); }); }) });
     declare("_foreach_maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
         doc("Every tensor or, where larger, a number"), in(space::Torch),
         composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return greater(t, scalar); }); }) });
     declare("_foreach_maximum_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor or, where larger, a number, in place"), in(space::Torch),
+        doc("Every tensor or, where larger, a number, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { greater_into(t, scalar); }); }) });
     declare("_foreach_maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
         doc("Every tensor or, where larger, its partner"), in(space::Torch),
         composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return greater(t, u); }); }) });
     declare("_foreach_maximum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
-        doc("Every tensor or, where larger, its partner, in place"), in(space::Torch),
+        doc("Every tensor or, where larger, its partner, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { greater_into(t, u); }); }) });
     declare("_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
         doc("Every tensor or, where larger, its number"), in(space::Torch),
         composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return greater(t, s); }); }) });
     declare("_foreach_maximum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor or, where larger, its number, in place"), in(space::Torch),
+        doc("Every tensor or, where larger, its number, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { greater_into(t, s); }); }) });
     declare("_foreach_minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", {
         doc("Every tensor or, where smaller, a number"), in(space::Torch),
         composition([](TensorList self, const Scalar& scalar) { return each(self, [&](const Tensor& t) { return lesser(t, scalar); }); }) });
     declare("_foreach_minimum_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", {
-        doc("Every tensor or, where smaller, a number, in place"), in(space::Torch),
+        doc("Every tensor or, where smaller, a number, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, const Scalar& scalar) { each_in_place(self, [&](const Tensor& t) { lesser_into(t, scalar); }); }) });
     declare("_foreach_minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]", {
         doc("Every tensor or, where smaller, its partner"), in(space::Torch),
         composition([](TensorList self, TensorList other) { return pairs(self, other, [](const Tensor& t, const Tensor& u) { return lesser(t, u); }); }) });
     declare("_foreach_minimum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", {
-        doc("Every tensor or, where smaller, its partner, in place"), in(space::Torch),
+        doc("Every tensor or, where smaller, its partner, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, TensorList other) { pairs_in_place(self, other, [](const Tensor& t, const Tensor& u) { lesser_into(t, u); }); }) });
     declare("_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", {
         doc("Every tensor or, where smaller, its number"), in(space::Torch),
         composition([](TensorList self, Span<Scalar> scalars) { return pairs(self, scalars, [](const Tensor& t, const Scalar& s) { return lesser(t, s); }); }) });
     declare("_foreach_minimum_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()", {
-        doc("Every tensor or, where smaller, its number, in place"), in(space::Torch),
+        doc("Every tensor or, where smaller, its number, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, Span<Scalar> scalars) { pairs_in_place(self, scalars, [](const Tensor& t, const Scalar& s) { lesser_into(t, s); }); }) });
-    declare("_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
-            std::vector<Scalar> values = unpacked(scalars, self.size());
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcmul(t, a, b, values[i]); });
-        }) });
-    declare("_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 * tensor2"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { return addcmul(t, a, b, value); });
-        }) });
-    declare("_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 * tensor2, the value its own"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
-            check_lists(self, scalars);
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcmul(t, a, b, scalars[i]); });
-        }) });
-    declare("_foreach_addcmul_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
-        doc("Every tensor plus value * tensor1 * tensor2, the values packed in a tensor, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
-            std::vector<Scalar> values = unpacked(scalars, self.size());
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcmul_(t, a, b, values[i]); });
-        }) });
-    declare("_foreach_addcmul_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()", {
-        doc("Every tensor plus value * tensor1 * tensor2, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { addcmul_(t, a, b, value); });
-        }) });
-    declare("_foreach_addcmul_.ScalarList(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> ()", {
-        doc("Every tensor plus value * tensor1 * tensor2, the value its own, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
-            check_lists(self, scalars);
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcmul_(t, a, b, scalars[i]); });
-        }) });
-    declare("_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
-            std::vector<Scalar> values = unpacked(scalars, self.size());
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcdiv(t, a, b, values[i]); });
-        }) });
-    declare("_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 / tensor2"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { return addcdiv(t, a, b, value); });
-        }) });
-    declare("_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> Tensor[]", {
-        doc("Every tensor plus value * tensor1 / tensor2, the value its own"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
-            check_lists(self, scalars);
-            return triples(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { return addcdiv(t, a, b, scalars[i]); });
-        }) });
-    declare("_foreach_addcdiv_.Tensor(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> ()", {
-        doc("Every tensor plus value * tensor1 / tensor2, the values packed in a tensor, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Tensor& scalars) {
-            std::vector<Scalar> values = unpacked(scalars, self.size());
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcdiv_(t, a, b, values[i]); });
-        }) });
-    declare("_foreach_addcdiv_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()", {
-        doc("Every tensor plus value * tensor1 / tensor2, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, const Scalar& value) {
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t) { addcdiv_(t, a, b, value); });
-        }) });
-    declare("_foreach_addcdiv_.ScalarList(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> ()", {
-        doc("Every tensor plus value * tensor1 / tensor2, the value its own, in place"), in(space::Torch),
-        composition([](TensorList self, TensorList tensor1, TensorList tensor2, Span<Scalar> scalars) {
-            check_lists(self, scalars);
-            triples_in_place(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, size_t i) { addcdiv_(t, a, b, scalars[i]); });
-        }) });
     declare("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]", {
         doc("Every tensor moved towards its partner by a weight of its own"), in(space::Torch),
         composition([](TensorList self, TensorList tensors1, TensorList weights) {
@@ -660,27 +227,27 @@ OPERATORS(foreach) {
         doc("Every tensor to the power of its number"), in(space::Torch),
         composition([](TensorList self, Span<Scalar> exponent) { return pairs(self, exponent, [](const Tensor& t, const Scalar& e) { return pow(t, e); }); }) });
     declare("_foreach_lerp_.List(Tensor(a!)[] self, Tensor[] tensors1, Tensor[] weights) -> ()", {
-        doc("Every tensor moved towards its partner by a weight of its own, in place"), in(space::Torch),
+        doc("Every tensor moved towards its partner by a weight of its own, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, TensorList tensors1, TensorList weights) {
             triples_in_place(self, tensors1, weights, [](const Tensor& t, const Tensor& a, const Tensor& w, size_t) { lerp_(t, a, w); });
         }) });
     declare("_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> ()", {
-        doc("Every tensor moved towards its partner by a weight, in place"), in(space::Torch),
+        doc("Every tensor moved towards its partner by a weight, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, TensorList tensors1, const Scalar& weight) { pairs_in_place(self, tensors1, [&](const Tensor& t, const Tensor& a) { lerp_(t, a, weight); }); }) });
     declare("_foreach_lerp_.ScalarList(Tensor(a!)[] self, Tensor[] tensors1, Scalar[] weight) -> ()", {
-        doc("Every tensor moved towards its partner by its number, in place"), in(space::Torch),
+        doc("Every tensor moved towards its partner by its number, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, TensorList tensors1, Span<Scalar> weight) {
             check_lists(self, weight);
             triples_in_place(self, tensors1, tensors1, [&](const Tensor& t, const Tensor& a, const Tensor&, size_t i) { lerp_(t, a, weight[i]); });
         }) });
     declare("_foreach_pow_.List(Tensor(a!)[] self, Tensor[] exponent) -> ()", {
-        doc("Every tensor to the power of its partner, in place"), in(space::Torch),
+        doc("Every tensor to the power of its partner, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, TensorList exponent) { pairs_in_place(self, exponent, [](const Tensor& t, const Tensor& e) { pow_(t, e); }); }) });
     declare("_foreach_pow_.Scalar(Tensor(a!)[] self, Scalar exponent) -> ()", {
-        doc("Every tensor to the power of a number, in place"), in(space::Torch),
+        doc("Every tensor to the power of a number, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, const Scalar& exponent) { each_in_place(self, [&](const Tensor& t) { pow_(t, exponent); }); }) });
     declare("_foreach_pow_.ScalarList(Tensor(a!)[] self, Scalar[] exponent) -> ()", {
-        doc("Every tensor to the power of its number, in place"), in(space::Torch),
+        doc("Every tensor to the power of its number, in place"), gives_self(), in(space::Torch),
         composition([](TensorList self, Span<Scalar> exponent) { pairs_in_place(self, exponent, [](const Tensor& t, const Scalar& e) { pow_(t, e); }); }) });
     declare("_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]", {
         doc("A number to the power of every tensor"), in(space::Torch),
@@ -706,13 +273,13 @@ OPERATORS(foreach) {
         doc("The largest element of every tensor"), in(space::Torch),
         composition([](TensorList self) { return each(self, [](const Tensor& t) { return max(t); }); }) });
     declare("_foreach_zero_(Tensor(a!)[] self) -> ()", {
-        doc("Every tensor filled with 0"), in(space::Torch),
+        doc("Every tensor filled with 0"), gives_self(), in(space::Torch),
         composition([](TensorList self) { each_in_place(self, [](const Tensor& t) { zero_(t); }); }) });
     declare("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", {
         doc("A copy of every tensor"), in(space::Torch),
         composition([](TensorList self, std::optional<MemoryFormat> memory_format) { return each(self, [&](const Tensor& t) { return clone(t, memory_format); }); }) });
     declare("_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()", {
-        doc("Every tensor overwritten with its partner"), in(space::Torch),
+        doc("Every tensor overwritten with its partner"), gives_self(), in(space::Torch),
         composition([](TensorList self, TensorList src, bool non_blocking) { pairs_in_place(self, src, [&](const Tensor& t, const Tensor& s) { copy_(t, s, non_blocking); }); }) });
     declare("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]", {
         doc("Every tensor's partner, in the tensor's dtype and shape"), in(space::Torch),

@@ -863,7 +863,7 @@ OPERATORS(indexing) {
         refuses("torch.ones(2).index_select(0, torch.tensor([5]))", "IndexError: index out of range in self"),
     });
     declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
-        doc("self with alpha * source added at the given places along a dimension"), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        doc("self with alpha * source added at the given places along a dimension"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
             const DType dtype = source.dtype();
             check_fits(alpha, value_type(dtype));
@@ -877,7 +877,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
-        doc("self with source written at the given places along a dimension"), linear(), raises_by_value(), flags(trait::AutocastPromote | trait::OutApart), has_inplace(),
+        doc("self with source written at the given places along a dimension"), inplace_is_method(), linear(), raises_by_value(), flags(trait::AutocastPromote | trait::OutApart), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "index_copy_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             return writes_rows(call, self, dim, index, source, Write::Set, "index_copy_");
@@ -888,7 +888,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the given places along a dimension"), raises_by_value(), has_inplace(), flags(trait::TakesExpanded | trait::OutApart), no_out(),
+        doc("self with a number written at the given places along a dimension"), inplace_is_method(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded | trait::OutApart), no_out(),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             check_filled(self, index, value.is_complex());
             check_fits(value, self.dtype());
@@ -897,7 +897,7 @@ OPERATORS(indexing) {
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });
     declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", {
-        doc("self with a 0-d tensor's number written at the given places along a dimension"), node(1), linear(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded), no_out(),
+        doc("self with a 0-d tensor's number written at the given places along a dimension"), inplace_is_method(), node(1), linear(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded), no_out(),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
             KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
             check_filled(self, index, value.is_complex());
@@ -923,7 +923,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with source combined ('prod', 'mean', 'amax', 'amin') at the given places along a dimension"), has_inplace(), flags(trait::OutApart),
+        doc("self with source combined ('prod', 'mean', 'amax', 'amin') at the given places along a dimension"), inplace_is_method(), has_inplace(), flags(trait::OutApart),
         composition([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Text reduce, bool include_self) {
             KINDLING_CHECK(Runtime, reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
                            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", std::string(reduce).c_str());
@@ -958,7 +958,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
             return scattered(call, self, dim, index, src, Write::Set, "scatter");
         }, scatter_into),
@@ -978,28 +978,28 @@ OPERATORS(indexing) {
         }),
     });
     declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the indexed places"), node(1), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        doc("self with a number written at the indexed places"), inplace_is_method(), node(1), raises_by_value(), has_inplace(), flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
             return number_scattered(call, self, dim, index, value, Write::Set, "scatter");
         }, scatter_into),
         derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
     });
     declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", {
-        doc("self with src combined ('add', 'multiply') at the indexed places"), raises_by_value(), has_inplace(), flags(trait::OutApart), not_differentiable(),
+        doc("self with src combined ('add', 'multiply') at the indexed places"), inplace_is_method(), raises_by_value(), has_inplace(), flags(trait::OutApart), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
             return scattered(call, self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
         }, scatter_into),
     });
     declare("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", {
-        doc("self with a number combined ('add', 'multiply') at the indexed places"), has_inplace(), flags(trait::OutApart), not_differentiable(),
+        doc("self with a number combined ('add', 'multiply') at the indexed places"), inplace_is_method(), has_inplace(), flags(trait::OutApart), not_differentiable(),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
             KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
             return number_scattered(call, self, dim, index, value, reduce_mode(reduce, "scatter"), "scatter");
         }, scatter_into),
     });
     declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with src added at the indexed places"), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
+        doc("self with src added at the indexed places"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
             return scattered(call, self, dim, index, src, Write::Add, "scatter_add");
         }, scatter_into),
@@ -1007,7 +1007,7 @@ OPERATORS(indexing) {
         derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
     declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
+        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), inplace_is_method(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
             KINDLING_CHECK(Runtime, reduce != "add" && reduce != "multiply", "reduce argument must be either sum, prod, mean, amax or amin, got %s", std::string(reduce).c_str());
             const Write how = reduce_mode(reduce, "scatter_reduce");
@@ -1089,7 +1089,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
-        doc("self with elements written, or added, at places counted in row-major order"), linear(), raises_by_value(), has_inplace(), no_out(), flags(trait::OutApart),
+        doc("self with elements written, or added, at places counted in row-major order"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), no_out(), flags(trait::OutApart),
         composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
             KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
@@ -1135,7 +1135,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", {
-        doc("self with source's elements, in order, where the mask is set"), raises_by_value(), linear(), has_inplace(), no_out(),
+        doc("self with source's elements, in order, where the mask is set"), inplace_is_method(), raises_by_value(), linear(), has_inplace(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& mask, const Tensor& source) {
             if (mask.dtype() == DType::UInt8 && warn)
                 warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype torch.bool instead.");
@@ -1186,7 +1186,7 @@ OPERATORS(indexing) {
         }),
     });
     declare("nonzero_numpy(Tensor self) -> Tensor[]", {
-        doc("The places of what is not zero: a vector for each dimension"), not_differentiable(), shape_by_value(),
+        doc("The places of what is not zero: a vector for each dimension"), in(space::Hidden), not_differentiable(), shape_by_value(),
         composition([](const Tensor& self) {
             if (self.dim() == 0) return unbind(nonzero(unsqueeze(self, 0)), 1);
             return unbind(nonzero(self), 1);

@@ -23,34 +23,34 @@ void check_pair(const Tensor& a, const Tensor& b) {
 }  // namespace kindling
 
 OPERATORS(maths) {
-    declare("exp(Tensor self) -> Tensor", { doc("e to the power of self"), int_to_float(), pointwise([](auto x) { return exp(x); }) });
+    declare("exp(Tensor self) -> Tensor", { doc("e to the power of self"), over_lists(), int_to_float(), pointwise([](auto x) { return exp(x); }) });
     declare("exp2(Tensor self) -> Tensor", {
         doc("2 to the power of self"), alias("special_exp2"), int_to_float(), pointwise([](auto x) { return exp2(x); }) });
     declare("expm1(Tensor self) -> Tensor", {
-        doc("exp(self) - 1 without loss near 0"), alias("special_expm1"), int_to_float(), pointwise([](auto x) { return expm1(x); }) });
-    declare("log(Tensor self) -> Tensor", { doc("The natural logarithm"), int_to_float(), pointwise([](auto x) { return log(x); }) });
-    declare("log2(Tensor self) -> Tensor", { doc("The logarithm to base 2"), int_to_float(), pointwise([](auto x) { return log2(x); }) });
-    declare("log10(Tensor self) -> Tensor", { doc("The logarithm to base 10"), int_to_float(), pointwise([](auto x) { return log10(x); }) });
+        doc("exp(self) - 1 without loss near 0"), over_lists(), alias("special_expm1"), int_to_float(), pointwise([](auto x) { return expm1(x); }) });
+    declare("log(Tensor self) -> Tensor", { doc("The natural logarithm"), over_lists(), int_to_float(), pointwise([](auto x) { return log(x); }) });
+    declare("log2(Tensor self) -> Tensor", { doc("The logarithm to base 2"), over_lists(), int_to_float(), pointwise([](auto x) { return log2(x); }) });
+    declare("log10(Tensor self) -> Tensor", { doc("The logarithm to base 10"), over_lists(), int_to_float(), pointwise([](auto x) { return log10(x); }) });
     declare("log1p(Tensor self) -> Tensor", {
-        doc("log(1 + self) without loss near 0"), alias("special_log1p"), int_to_float(), pointwise([](auto x) { return log1p(x); }) });
-    declare("sqrt(Tensor self) -> Tensor", { doc("The square root"), int_to_float(), pointwise([](auto x) { return sqrt(x); }) });
-    declare("rsqrt(Tensor self) -> Tensor", { doc("1 / sqrt(self)"), int_to_float(), pointwise([](auto x) { return rsqrt(x); }) });
-    declare("sin(Tensor self) -> Tensor", { doc("The sine"), int_to_float(), pointwise([](auto x) { return sin(x); }) });
-    declare("cos(Tensor self) -> Tensor", { doc("The cosine"), int_to_float(), pointwise([](auto x) { return cos(x); }) });
-    declare("tan(Tensor self) -> Tensor", { doc("The tangent"), int_to_float(), pointwise([](auto x) { return tan(x); }) });
-    declare("asin(Tensor self) -> Tensor", { doc("The arc sine"), alias("arcsin"), int_to_float(), pointwise([](auto x) { return asin(x); }) });
-    declare("acos(Tensor self) -> Tensor", { doc("The arc cosine"), alias("arccos"), int_to_float(), pointwise([](auto x) { return acos(x); }) });
-    declare("atan(Tensor self) -> Tensor", { doc("The arc tangent"), alias("arctan"), int_to_float(), pointwise([](auto x) { return atan(x); }) });
+        doc("log(1 + self) without loss near 0"), over_lists(), alias("special_log1p"), int_to_float(), pointwise([](auto x) { return log1p(x); }) });
+    declare("sqrt(Tensor self) -> Tensor", { doc("The square root"), over_lists(), int_to_float(), pointwise([](auto x) { return sqrt(x); }) });
+    declare("rsqrt(Tensor self) -> Tensor", { doc("1 / sqrt(self)"), over_lists(), int_to_float(), pointwise([](auto x) { return rsqrt(x); }) });
+    declare("sin(Tensor self) -> Tensor", { doc("The sine"), over_lists(), int_to_float(), pointwise([](auto x) { return sin(x); }) });
+    declare("cos(Tensor self) -> Tensor", { doc("The cosine"), over_lists(), int_to_float(), pointwise([](auto x) { return cos(x); }) });
+    declare("tan(Tensor self) -> Tensor", { doc("The tangent"), over_lists(), int_to_float(), pointwise([](auto x) { return tan(x); }) });
+    declare("asin(Tensor self) -> Tensor", { doc("The arc sine"), over_lists(), alias("arcsin"), int_to_float(), pointwise([](auto x) { return asin(x); }) });
+    declare("acos(Tensor self) -> Tensor", { doc("The arc cosine"), over_lists(), alias("arccos"), int_to_float(), pointwise([](auto x) { return acos(x); }) });
+    declare("atan(Tensor self) -> Tensor", { doc("The arc tangent"), over_lists(), alias("arctan"), int_to_float(), pointwise([](auto x) { return atan(x); }) });
     declare("atan2(Tensor self, Tensor other) -> Tensor", {
-        doc("The angle of the point (other, self)"), alias("arctan2"), int_to_float(), pointwise([](auto y, auto x) { return atan2(y, x); }) });
-    declare("sinh(Tensor self) -> Tensor", { doc("The hyperbolic sine"), int_to_float(), pointwise([](auto x) { return sinh(x); }) });
-    declare("cosh(Tensor self) -> Tensor", { doc("The hyperbolic cosine"), int_to_float(), pointwise([](auto x) { return cosh(x); }) });
-    declare("tanh(Tensor self) -> Tensor", { doc("The hyperbolic tangent"), int_to_float(), pointwise([](auto x) { return tanh(x); }) });
+        doc("The angle of the point (other, self)"), inplace_is_method(), alias("arctan2"), int_to_float(), pointwise([](auto y, auto x) { return atan2(y, x); }) });
+    declare("sinh(Tensor self) -> Tensor", { doc("The hyperbolic sine"), over_lists(), int_to_float(), pointwise([](auto x) { return sinh(x); }) });
+    declare("cosh(Tensor self) -> Tensor", { doc("The hyperbolic cosine"), over_lists(), int_to_float(), pointwise([](auto x) { return cosh(x); }) });
+    declare("tanh(Tensor self) -> Tensor", { doc("The hyperbolic tangent"), over_lists(), int_to_float(), pointwise([](auto x) { return tanh(x); }) });
     declare("asinh(Tensor self) -> Tensor", { doc("The inverse of sinh"), alias("arcsinh"), int_to_float(), pointwise([](auto x) { return asinh(x); }) });
     declare("acosh(Tensor self) -> Tensor", { doc("The inverse of cosh"), alias("arccosh"), int_to_float(), pointwise([](auto x) { return acosh(x); }) });
     declare("atanh(Tensor self) -> Tensor", { doc("The inverse of tanh"), alias("arctanh"), int_to_float(), pointwise([](auto x) { return atanh(x); }) });
     declare("sigmoid(Tensor self) -> Tensor", {
-        doc("1 / (1 + exp(-self))"), alias("special_expit"), int_to_float(), pointwise([](auto x) { return sigmoid(x); }) });
+        doc("1 / (1 + exp(-self))"), over_lists(), alias("special_expit"), int_to_float(), pointwise([](auto x) { return sigmoid(x); }) });
     declare("logit(Tensor self, float? eps=None) -> Tensor", {
         doc("log(self / (1 - self)), self limited to [eps, 1 - eps] if eps is given"), takes(kind::All & ~kind::Complex), alias("special_logit"), int_to_float(),
         pointwise([](auto x, auto eps) {
@@ -65,16 +65,16 @@ OPERATORS(maths) {
             return where(logical_or(lt(self, Scalar(*eps)), gt(self, Scalar(1 - *eps))), wrap_number(Scalar(0)), slope);   // NaN at NaN
         }),
     });
-    declare("erf(Tensor self) -> Tensor", { doc("The error function"), alias("special_erf"), int_to_float(), pointwise([](auto x) { return erf(x); }) });
+    declare("erf(Tensor self) -> Tensor", { doc("The error function"), over_lists(), alias("special_erf"), int_to_float(), pointwise([](auto x) { return erf(x); }) });
     declare("erfc(Tensor self) -> Tensor", {
-        doc("1 - erf(self) without loss"), alias("special_erfc"), int_to_float(), pointwise([](auto x) { return erfc(x); }) });
+        doc("1 - erf(self) without loss"), over_lists(), alias("special_erfc"), int_to_float(), pointwise([](auto x) { return erfc(x); }) });
     declare("erfinv(Tensor self) -> Tensor", {
-        doc("The inverse of erf"), alias("special_erfinv"), int_to_float(), pointwise([](auto x) { return erfinv(x); }) });
+        doc("The inverse of erf"), inplace_is_method(), alias("special_erfinv"), int_to_float(), pointwise([](auto x) { return erfinv(x); }) });
     declare("lgamma(Tensor self) -> Tensor", {
-        doc("The logarithm of the absolute value of the gamma function"), alias("special_gammaln"), int_to_float(),
+        doc("The logarithm of the absolute value of the gamma function"), over_lists(), inplace_is_method(), alias("special_gammaln"), int_to_float(),
         pointwise([](auto x) { return lgamma(x); }) });
     declare("digamma(Tensor self) -> Tensor", {
-        doc("The derivative of lgamma"), alias("special_digamma"), alias("special_psi"), int_to_float(), pointwise([](auto x) { return digamma(x); }) });
+        doc("The derivative of lgamma"), inplace_is_method(), alias("special_digamma"), alias("special_psi"), int_to_float(), pointwise([](auto x) { return digamma(x); }) });
     declare("polygamma(int n, Tensor self) -> Tensor", {
         doc("The n-th derivative of digamma"), in(space::Torch | space::Method), int_to_float(), no_inplace(),
         pointwise([](auto n, auto x) {
@@ -196,7 +196,7 @@ OPERATORS(maths) {
         }),
     });
     declare("mvlgamma(Tensor self, int p) -> Tensor", {
-        doc("The multivariate log-gamma function of dimension p"), out_castable(), takes(kind::All & ~kind::Complex), alias("special_multigammaln"), has_inplace(),
+        doc("The multivariate log-gamma function of dimension p"), inplace_is_method(), out_castable(), takes(kind::All & ~kind::Complex), alias("special_multigammaln"), has_inplace(),
         composition([](const Tensor& self, int64_t p) {
             KINDLING_CHECK(Runtime, self.dtype() != DType::Bool, "The input tensor may not be a boolean tensor.");
             KINDLING_CHECK(Runtime, p >= 1, "p has to be greater than or equal to 1");

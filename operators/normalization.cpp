@@ -579,7 +579,7 @@ OPERATORS(normalization) {
         }),
     });
     declare("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", {
-        doc("Slices along a dimension scaled down to a p-norm of at most maxnorm"), has_inplace(),
+        doc("Slices along a dimension scaled down to a p-norm of at most maxnorm"), inplace_is_method(), has_inplace(),
         composition([](const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
             KINDLING_CHECK(Runtime, !p.is_complex(), "renorm: p must be real-valued");
             KINDLING_CHECK(Runtime, p.to_double() > 0, "renorm: non-positive-norm not supported");

@@ -218,7 +218,7 @@ OPERATORS(pooling) {
         derivative("grad_output", GIVEN(Tensor grad, Tensor indices, int64_t dims) { return max_second(grad, indices, static_cast<int>(dims)); }),
     });
     declare("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor", {
-        doc("Gradients put back where the maxima were"), linear(), in(space::Torch), no_out(),
+        doc("Gradients put back where the maxima were"), linear(), in(space::Hidden), no_out(),
         composition([](const Tensor& grad_output, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode, const Tensor& indices) {
             KINDLING_CHECK(Runtime, kernel_size.size() == 1 || kernel_size.size() == 2, "max_pool2d: kernel_size must either be a single int, or a tuple of two ints");
             KINDLING_CHECK(Runtime, stride.size() <= 2, "max_pool2d: stride must either be omitted, a single int, or a tuple of two ints");

@@ -268,7 +268,7 @@ OPERATORS(products) {
         }),
     });
     declare("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * mat1 @ mat2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
+        doc("beta * self + alpha * mat1 @ mat2"), inplace_is_method(), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         batches([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             Mapped m({self, mat1, mat2});
             if (m.has(mat1) && !m.has(mat2) && !m.has(self) && self.dim() == 1 && mat1.dim() == 2 && mat2.dim() == 2)   // a linear layer: one product
@@ -296,7 +296,7 @@ OPERATORS(products) {
         }),
     });
     declare("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * batch1 @ batch2"), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
+        doc("beta * self + alpha * batch1 @ batch2"), inplace_is_method(), flags(trait::AutocastLower), has_inplace(), keeps_conj(),
         batches([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) { return added(self, bmm(batch1, batch2), beta, alpha); }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
@@ -315,7 +315,7 @@ OPERATORS(products) {
         }),
     });
     declare("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * the sum of batch1 @ batch2 over the batch"), flags(trait::AutocastLower), has_inplace(),
+        doc("beta * self + alpha * the sum of batch1 @ batch2 over the batch"), inplace_is_method(), flags(trait::AutocastLower), has_inplace(),
         composition([](const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
             check_bmm(batch1, batch2);
             const int64_t inner = batch1.size(0) * batch1.size(2);
@@ -373,7 +373,7 @@ OPERATORS(products) {
         }),
     });
     declare("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * outer(vec1, vec2)"), out_castable(), has_inplace(),
+        doc("beta * self + alpha * outer(vec1, vec2)"), inplace_is_method(), out_castable(), has_inplace(),
         composition([](const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got %ld-D", vec1.dim());
             KINDLING_CHECK(Runtime, vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got %ld-D", vec2.dim());

@@ -488,7 +488,7 @@ OPERATORS(resample) {
         }),
     });
     declare("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)", {
-        doc("Gradients of the input and the grid"), in(space::Torch), no_out(),
+        doc("Gradients of the input and the grid"), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Span<bool> output_mask) {
             return grid_gradient(call, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask, 2);
         }, grid_sample_gradient),
@@ -510,7 +510,7 @@ OPERATORS(resample) {
         }),
     });
     declare("grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)", {
-        doc("Gradients of the input and the grid"), in(space::Torch), no_out(),
+        doc("Gradients of the input and the grid"), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners, Span<bool> output_mask) {
             return grid_gradient(call, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask, 3);
         }, grid_sample_gradient),

@@ -87,13 +87,13 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& self, int64_t dim, con
 
 OPERATORS(scans) {
     declare("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The running sum along a dimension"), linear(), out_decides(), has_inplace(),
+        doc("The running sum along a dimension"), inplace_is_method(), linear(), out_decides(), has_inplace(),
         scan([](KernelCall& call, const Tensor& self, int64_t dim, DType dtype) { scan_of(call, self, dim, Scan::Sum, scan_dtype(self, dtype)); }, value),
         otherwise([](const Tensor& self, int64_t, DType dtype) { return single(self, scan_dtype(self, dtype)); }),
         derivative("self", GIVEN(Tensor grad, int64_t dim) { return reversed_cumsum(grad, dim); }),
     });
     declare("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", {
-        doc("The running product along a dimension"), out_decides(), has_inplace(),
+        doc("The running product along a dimension"), inplace_is_method(), out_decides(), has_inplace(),
         scan([](KernelCall& call, const Tensor& self, int64_t dim, DType dtype) { scan_of(call, self, dim, Scan::Prod, scan_dtype(self, dtype)); }, value),
         otherwise([](const Tensor& self, int64_t, DType dtype) { return single(self, scan_dtype(self, dtype)); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor result) { return cumprod_gradient(grad, to(self, result.dtype()), dim, result); }),

@@ -11,10 +11,14 @@
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
+#include "operators/parts.h"
 #include "runtime/threads.h"
 
 namespace kindling {
 namespace {
+
+/// Room before and after the dimensions, from the last one on, and the number there.
+struct Padding { Sizes pad; Immediate number; };
 
 bool legacy_empty(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
 
@@ -520,12 +524,12 @@ OPERATORS(shaping) {
         }),
     });
     declare("tril(Tensor self, SymInt diagonal=0) -> Tensor", {
-        doc("The lower triangle, zeros above"), linear(), has_inplace(),
+        doc("The lower triangle, zeros above"), inplace_is_method(), linear(), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, false, "tril"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return tril(grad, diagonal); }),
     });
     declare("triu(Tensor self, SymInt diagonal=0) -> Tensor", {
-        doc("The upper triangle, zeros below"), linear(), has_inplace(),
+        doc("The upper triangle, zeros below"), inplace_is_method(), linear(), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, int64_t diagonal) { return triangle_of(call, self, diagonal, true, "triu"); }, triangle),
         derivative("self", GIVEN(Tensor grad, int64_t diagonal) { return triu(grad, diagonal); }),
     });
@@ -582,7 +586,7 @@ OPERATORS(shaping) {
     });
     declare("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", {
         doc("Room on both sides of the last dimensions, filled with a number; negative room cuts"), takes_float8(), in(space::Torch), no_out(),
-        kernel([](const Tensor& self, IntList pad, const Scalar& value) {
+        kernel([](KernelCall& call, const Tensor& self, IntList pad, const Scalar& value) {
             KINDLING_CHECK(Runtime, pad.size() % 2 == 0, "Length of pad must be even but instead it equals %zu", pad.size());
             int64_t count = static_cast<int64_t>(pad.size() / 2);
             KINDLING_CHECK(Runtime, count <= self.dim(), "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %zu while the input has %ld dimensions.", pad.size(), self.dim());
@@ -597,26 +601,29 @@ OPERATORS(shaping) {
                                sizes[static_cast<size_t>(d)], before, after, d);
                 sizes[static_cast<size_t>(d)] = size;
             }
-            if (std::all_of(pad.begin(), pad.end(), [](int64_t each) { return each <= 0; })) {   // nothing to fill, whatever the number
-                Tensor part = self;
-                for (int64_t i = 0; i < count; i++) {
-                    const int64_t d = self.dim() - 1 - i, before = -pad[static_cast<size_t>(2 * i)];
-                    part = narrow(part, d, before, sizes[static_cast<size_t>(d)]);
-                }
-                return clone(part);
+            if (std::all_of(pad.begin(), pad.end(), [](int64_t each) { return each <= 0; })) return call.declines(), Padding();   // nothing to fill, whatever the number
+            call.reads_as_it_lies(self);
+            call.gives(sizes, self.dtype()).laid_out(format_strides(sizes, self.suggest_memory_format())).exact = true;
+            const bool rounds = checked_numel(sizes) == 1 && is_narrow(self.dtype()) && value.is_real();   // as fill_
+            if (!call.on_meta() && !rounds) check_fits(value, self.dtype());
+            return Padding{pad, immediate_of(value, self.dtype())};
+        }, [](const Padding& padding, const Array& self, const Array& result) {
+            Part to(result), from(self);
+            fill_part(result, to, padding.number);
+            for (size_t i = 0; 2 * i < padding.pad.size(); i++) {
+                const int64_t d = self.dim() - 1 - static_cast<int64_t>(i), before = padding.pad[2 * i], after = padding.pad[2 * i + 1];
+                if (before > 0) to.slice(d, before, INT64_MAX, 1); else from.slice(d, -before, INT64_MAX, 1);
+                if (after > 0) to.slice(d, 0, to.sizes[static_cast<size_t>(d)] - after, 1); else from.slice(d, 0, from.sizes[static_cast<size_t>(d)] + after, 1);
             }
-            Sizes strides = format_strides(sizes, self.suggest_memory_format());
-            Tensor result = make_tensor(sizes, strides, self.dtype(), self.device());
-            if (result.is_meta()) return result;
-            fill_(result, value);
-            Tensor to = result, from = self;
-            for (int64_t i = 0; i < count; i++) {
-                int64_t d = self.dim() - 1 - i, before = pad[static_cast<size_t>(2 * i)], after = pad[static_cast<size_t>(2 * i + 1)];
-                if (before > 0) to = slice(to, d, before, INT64_MAX, 1); else if (before < 0) from = slice(from, d, -before, INT64_MAX, 1);
-                if (after > 0) to = slice(to, d, 0, to.size(d) - after, 1); else if (after < 0) from = slice(from, d, 0, from.size(d) + after, 1);
+            copy_part(result, to, self, from);
+        }),
+        otherwise([](const Tensor& self, IntList pad, const Scalar&) {
+            Tensor part = self;
+            for (int64_t i = 0, count = static_cast<int64_t>(pad.size() / 2); i < count; i++) {
+                const int64_t d = self.dim() - 1 - i, before = -pad[static_cast<size_t>(2 * i)];
+                part = narrow(part, d, before, self.size(d) - before + pad[static_cast<size_t>(2 * i + 1)]);
             }
-            copy_into(to, from);
-            return result;
+            return clone(part);
         }),
         derivative("self", GIVEN(Tensor grad, IntList pad) {
             Sizes back;

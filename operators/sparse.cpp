@@ -439,7 +439,7 @@ OPERATORS(sparse) {
         }),
     });
     declare("copy_sparse_to_sparse_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {
-        doc("Sizes and elements of another COO tensor, in place"), in(space::Torch), takes_sparse(), not_differentiable(),
+        doc("Sizes and elements of another COO tensor, in place"), in(space::Hidden), takes_sparse(), not_differentiable(),
         kernel([](const Tensor& self, const Tensor& src, bool) {
             replace_parts(self, clone(src));
             written(self);

@@ -178,13 +178,13 @@ OPERATORS(special) {
         kernel([](KernelCall& call, const Tensor& x, const Tensor& n) { return each(call, x, n, "shifted_chebyshev_polynomial_w_cpu", special::shifted_chebyshev_w); }, two),
     });
     declare("igamma(Tensor self, Tensor other) -> Tensor", {
-        doc("The regularised lower incomplete gamma function, of order self, at other"), out_castable(), alias("special_gammainc"), has_inplace(),
+        doc("The regularised lower incomplete gamma function, of order self, at other"), inplace_is_method(), out_castable(), alias("special_gammainc"), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& other) { return each(call, self, other, "igamma", special::gamma_lower, true); }, two),
         derivative("self", GIVEN(Tensor grad) { (void)grad; fail(ErrorKind::NotImplemented, "the derivative for 'igamma: input' is not implemented."); return Tensor(); }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return mul(grad, gamma_density(self, other)); }),
     });
     declare("igammac(Tensor self, Tensor other) -> Tensor", {
-        doc("The regularised upper incomplete gamma function, of order self, at other"), out_castable(), alias("special_gammaincc"), has_inplace(),
+        doc("The regularised upper incomplete gamma function, of order self, at other"), inplace_is_method(), out_castable(), alias("special_gammaincc"), has_inplace(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& other) { return each(call, self, other, "igammac", special::gamma_upper, true); }, two),
         derivative("self", GIVEN(Tensor grad) { (void)grad; fail(ErrorKind::NotImplemented, "the derivative for 'igammac: input' is not implemented."); return Tensor(); }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return neg(mul(grad, gamma_density(self, other))); }),

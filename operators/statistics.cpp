@@ -426,7 +426,7 @@ OPERATORS(statistics) {
         }),
     });
     declare("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", {
-        doc("grad_output where the mask kept it, scaled"), in(space::Torch),
+        doc("grad_output where the mask kept it, scaled"), in(space::Hidden), has_out(),
         composition([](const Tensor& grad_output, const Tensor& mask, double scale) { return mul(mul(grad_output, mask), number(scale)); }),
     });
     declare("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", {

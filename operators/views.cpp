@@ -2,6 +2,7 @@
 #include "generated/functions.h"
 #include "operators/batching.h"
 #include "operators/declare.h"
+#include "operators/parts.h"
 
 namespace kindling {
 namespace {
@@ -74,39 +75,17 @@ Tensor viewed(const Tensor& self, IntList size) {
     return make_view(self, target, strides, self.storage_offset());
 }
 
-Tensor selected(const Tensor& self, int64_t dim, int64_t index) {
-    KINDLING_CHECK(Index, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
-    dim = wrap_dim(dim, self.dim());
-    int64_t size = self.size(dim);
-    KINDLING_CHECK(Index, index >= -size && index < size,
-                   "select(): index %ld out of range for tensor of size %s at dimension %ld", index, str(self.sizes()).c_str(), dim);
-    if (index < 0) index += size;
-    Sizes sizes = self.sizes(), strides = self.strides();
-    int64_t offset = advanced(self.storage_offset(), strides[static_cast<size_t>(dim)], index);
-    sizes.erase(static_cast<size_t>(dim));
-    strides.erase(static_cast<size_t>(dim));
-    return make_view(self, sizes, strides, offset);
-}
+Tensor selected(const Tensor& self, int64_t dim, int64_t index) { return Part(self).select(dim, index).of(self); }
+Tensor sliced(const Tensor& self, int64_t dim, int64_t start, int64_t end, int64_t step) { return Part(self).slice(dim, start, end, step).of(self); }
 
-void clamp_slice(int64_t size, int64_t& start, int64_t& end) {
-    if (start < 0) start += size;
-    if (end < 0) end += size;
-    start = start < 0 ? 0 : start > size ? size : start;
-    end = end < start ? start : end > size ? size : end;
+/// What the rule of a view's gradient says: zeros, but for `part`, where the view's gradient lies.
+Part gives_gradient(KernelCall& call, const Tensor& grad, IntList sizes, Part part) {
+    check_copied(grad.sizes(), part);
+    call.reads_as_it_lies(grad);
+    call.gives(sizes, grad.dtype()).zeroed();
+    return part;
 }
-
-Tensor sliced(const Tensor& self, int64_t dim, int64_t start, int64_t end, int64_t step) {
-    KINDLING_CHECK(Index, self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
-    dim = wrap_dim(dim, self.dim());
-    KINDLING_CHECK(Runtime, step > 0, "slice step must be positive");
-    clamp_slice(self.size(dim), start, end);
-    Sizes sizes = self.sizes(), strides = self.strides();
-    size_t d = static_cast<size_t>(dim);
-    int64_t offset = advanced(self.storage_offset(), strides[d], start);
-    sizes[d] = end > start ? (end - start - 1) / step + 1 : 0;
-    strides[d] = stepped(strides[d], step);
-    return make_view(self, sizes, strides, offset);
-}
+constexpr auto laid_there = [](const Part& part, const Array& grad, const Array& result) { copy_part(result, part, grad, Part(grad)); };
 
 void check_narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
     KINDLING_CHECK(Runtime, self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
@@ -123,12 +102,6 @@ Sizes with_reals(IntList list, int64_t last, int64_t factor) {
     for (int64_t value : list) result.push_back(value * factor);
     result.push_back(last);
     return result;
-}
-
-int64_t diagonal_length(IntList sizes, int64_t offset, size_t dim1, size_t dim2) {
-    int64_t rows = sizes[dim1], columns = sizes[dim2];
-    int64_t length = offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns);
-    return length > 0 ? length : 0;
 }
 
 /// Whether sizes, strides and offset that a caller gives stay in the memory there is.
@@ -290,7 +263,7 @@ OPERATORS(views) {
         composition([](const Tensor& self) { return reshape(contiguous(self), {-1}); }),
     });
     declare("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", {
-        doc("Dimensions of size 1 repeated without copying; -1 keeps a size"), in(space::Method),
+        doc("Dimensions of size 1 repeated without copying; -1 keeps a size"), copied(), in(space::Method),
         batches([](const Tensor& self, IntList size, bool) {
             Mapped m({self});
             return m.ties(self, [&] {
@@ -325,7 +298,7 @@ OPERATORS(views) {
         composition([](const Tensor& self, IntList size) { return expand(self, size); }),
     });
     declare("permute(Tensor(a) self, int[] dims) -> Tensor(a)", {
-        doc("Dimensions in another order"),
+        doc("Dimensions in another order"), copied(),
         batches([](const Tensor& self, IntList dims) {
             Mapped m({self});
             Sizes moved;
@@ -341,14 +314,14 @@ OPERATORS(views) {
         }),
     });
     declare("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", {
-        doc("Two dimensions swapped"), alias("swapaxes"), alias("swapdims"), has_inplace(),
+        doc("Two dimensions swapped"), copied(), inplace_is_method(), alias("swapaxes"), alias("swapdims"), has_inplace(),
         view([](const Tensor& self, int64_t dim0, int64_t dim1) {
             return swapped(self, wrap_dim(dim0, self.dim()), wrap_dim(dim1, self.dim()));
         }),
         derivative("self", GIVEN(Tensor grad, int64_t dim0, int64_t dim1) { return transpose(grad, dim0, dim1); }),
     });
     declare("t(Tensor(a) self) -> Tensor(a)", {
-        doc("The transpose of a matrix"), has_inplace(),
+        doc("The transpose of a matrix"), copied(), inplace_is_method(), has_inplace(),
         batches([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is %ldD", self.dim());
             return self.dim() < 2 ? alias(self) : transpose(self, 0, 1);
@@ -411,7 +384,7 @@ OPERATORS(views) {
         }),
     });
     declare("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", {
-        doc("A new dimension of size 1"), has_inplace(),
+        doc("A new dimension of size 1"), copied(), inplace_is_method(), has_inplace(),
         batches([](const Tensor& self, int64_t dim) {
             Mapped m({self});
             const int64_t place = wrap_dim(dim, self.dim() + 1) + (m.has(self) ? 1 : 0);
@@ -429,7 +402,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad, int64_t dim) { return squeeze(grad, wrap_dim(dim, grad.dim())); }),
     });
     declare("squeeze(Tensor(a) self) -> Tensor(a)", {
-        doc("Without dimensions of size 1"), has_inplace(),
+        doc("Without dimensions of size 1"), copied(), inplace_is_method(), has_inplace(),
         batches([](const Tensor& self) {
             Sizes ones;
             for (int64_t d = 0; d < self.dim(); d++) if (self.size(d) == 1) ones.push_back(d);
@@ -444,7 +417,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", {
-        doc("Without dimension dim, if its size is 1"), node(1), has_inplace(),
+        doc("Without dimension dim, if its size is 1"), copied(), inplace_is_method(), node(1), has_inplace(),
         view([](const Tensor& self, int64_t dim) {
             dim = wrap_dim(dim, self.dim());
             Sizes sizes = self.sizes(), strides = self.strides();
@@ -457,7 +430,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", {
-        doc("Without those of the given dimensions whose size is 1"), node(2), has_inplace(),
+        doc("Without those of the given dimensions whose size is 1"), copied(), inplace_is_method(), node(2), has_inplace(),
         view([](const Tensor& self, IntList dim) {
             uint64_t mask = dim_mask(dim, self.dim(), false);
             Sizes sizes, strides;
@@ -468,7 +441,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", {
-        doc("One element along a dimension, which goes away"),
+        doc("One element along a dimension, which goes away"), copied(),
         view([](const Tensor& self, int64_t dim, int64_t index) { return selected(self, dim, index); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, int64_t index) {
             return select_backward(grad, self_sizes, dim, index);
@@ -476,15 +449,13 @@ OPERATORS(views) {
     });
     declare("select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor", {
         doc("Zeros, but for the selected element"), linear(), in(space::Hidden),
-        kernel([](const Tensor& grad_output, IntList input_sizes, int64_t dim, int64_t index) {
-            Tensor result = zeros(input_sizes, grad_output.dtype(), std::nullopt, grad_output.device());
-            selected(result, dim, index).copy_(grad_output);
-            return result;
-        }),
+        kernel([](KernelCall& call, const Tensor& grad_output, IntList input_sizes, int64_t dim, int64_t index) {
+            return gives_gradient(call, grad_output, input_sizes, Part(input_sizes).select(dim, index));
+        }, laid_there),
         derivative("grad_output", GIVEN(Tensor grad, int64_t dim, int64_t index) { return select(grad, dim, index); }),
     });
     declare("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", {
-        doc("Elements start to end along a dimension, every step-th"), in(space::Hidden),
+        doc("Elements start to end along a dimension, every step-th"), copied(), in(space::Hidden),
         view([](const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
             return sliced(self, dim, start.value_or(0), end.value_or(INT64_MAX), step);
         }),
@@ -494,11 +465,9 @@ OPERATORS(views) {
     });
     declare("slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor", {
         doc("Zeros, but for the slice"), linear(), in(space::Hidden),
-        kernel([](const Tensor& grad_output, IntList input_sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
-            Tensor result = zeros(input_sizes, grad_output.dtype(), std::nullopt, grad_output.device());
-            sliced(result, dim, start, end, step).copy_(grad_output);
-            return result;
-        }),
+        kernel([](KernelCall& call, const Tensor& grad_output, IntList input_sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
+            return gives_gradient(call, grad_output, input_sizes, Part(input_sizes).slice(dim, start, end, step));
+        }, laid_there),
         derivative("grad_output", GIVEN(Tensor grad, int64_t dim, int64_t start, int64_t end, int64_t step) {
             return slice(grad, dim, start, end, step);
         }),
@@ -526,71 +495,44 @@ OPERATORS(views) {
         }),
     });
     declare("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", {
-        doc("The diagonal of two dimensions, as the last dimension"), 
-        view([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-            int64_t a = wrap_dim(dim1, self.dim()), b = wrap_dim(dim2, self.dim());
-            KINDLING_CHECK(Runtime, a != b, "diagonal dimensions cannot be identical %ld, %ld", dim1, dim2);
-            Sizes sizes = self.sizes(), strides = self.strides();
-            int64_t length = diagonal_length(sizes, offset, static_cast<size_t>(a), static_cast<size_t>(b));
-            int64_t step = advanced(strides[static_cast<size_t>(a)], strides[static_cast<size_t>(b)], 1), start = self.storage_offset();
-            if (length) start = offset >= 0 ? advanced(start, strides[static_cast<size_t>(b)], offset) : advanced(start, strides[static_cast<size_t>(a)], -offset);
-            for (int64_t dim : {std::max(a, b), std::min(a, b)}) {
-                sizes.erase(static_cast<size_t>(dim));
-                strides.erase(static_cast<size_t>(dim));
-            }
-            sizes.push_back(length);
-            strides.push_back(step);
-            return make_view(self, sizes, strides, start);
-        }),
+        doc("The diagonal of two dimensions, as the last dimension"), copied(), 
+        view([](const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { return Part(self).diagonal(offset, dim1, dim2).of(self); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t offset, int64_t dim1, int64_t dim2) {
             return diagonal_backward(grad, self_sizes, offset, dim1, dim2);
         }),
     });
     declare("diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor", {
         doc("Zeros, but for the diagonal"), linear(), in(space::Hidden),
-        kernel([](const Tensor& grad_output, IntList input_sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-            Tensor result = zeros(input_sizes, grad_output.dtype(), std::nullopt, grad_output.device());
-            diagonal(result, offset, dim1, dim2).copy_(grad_output);
-            return result;
-        }),
+        kernel([](KernelCall& call, const Tensor& grad_output, IntList input_sizes, int64_t offset, int64_t dim1, int64_t dim2) {
+            return gives_gradient(call, grad_output, input_sizes, Part(input_sizes).diagonal(offset, dim1, dim2));
+        }, laid_there),
         derivative("grad_output", GIVEN(Tensor grad, int64_t offset, int64_t dim1, int64_t dim2) { return diagonal(grad, offset, dim1, dim2); }),
     });
     declare("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", {
-        doc("Windows of `size` along a dimension, every `step`; the window is a new last dimension"), in(space::Method),
-        view([](const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
-            int64_t dim = wrap_dim(dimension, self.dim());
-            int64_t length = self.dim() ? self.size(dim) : 1;
-            KINDLING_CHECK(Runtime, size >= 0, "size is %ld but must be >= 0", size);
-            KINDLING_CHECK(Runtime, size <= length, "maximum size for tensor at dimension %ld is %ld but size is %ld", dim, length, size);
-            KINDLING_CHECK(Runtime, step > 0, "step is %ld but must be > 0", step);
-            Sizes sizes = self.sizes(), strides = self.strides();
-            int64_t stride = self.dim() ? strides[static_cast<size_t>(dim)] : 1;
-            if (self.dim()) {
-                sizes[static_cast<size_t>(dim)] = (length - size) / step + 1;
-                strides[static_cast<size_t>(dim)] = stepped(stride, step);
-            }
-            sizes.push_back(size);
-            strides.push_back(stride);
-            return make_view(self, sizes, strides, self.storage_offset());
-        }),
+        doc("Windows of `size` along a dimension, every `step`; the window is a new last dimension"), copied(), in(space::Method),
+        view([](const Tensor& self, int64_t dimension, int64_t size, int64_t step) { return Part(self).unfold(dimension, size, step).of(self); }),
         derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dimension, int64_t size, int64_t step) {
             return unfold_backward(grad, self_sizes, dimension, size, step);
         }),
     });
     declare("unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, SymInt size, SymInt step) -> Tensor", {
         doc("Adds up what every window gave"), linear(), in(space::Hidden),
-        kernel([](const Tensor& grad_in, IntList input_sizes, int64_t dim, int64_t size, int64_t step) {
+        kernel([](KernelCall& call, const Tensor& grad_in, IntList input_sizes, int64_t dim, int64_t size, int64_t step) {
             KINDLING_CHECK(Value, step > 0, "step is %ld but must be > 0", step);
-            Tensor result = zeros(input_sizes, grad_in.dtype(), std::nullopt, grad_in.device()), windows = unfold(result, dim, size, step);
-            if (result.is_meta()) return result;
-            if (step >= size) { windows.copy_(grad_in); return result; }
-            for (int64_t i = 0; i < size; i++) windows.select(-1, i).add_(grad_in.select(-1, i));  // no overlap within one i
-            return result;
+            return std::pair(gives_gradient(call, grad_in, input_sizes, Part(input_sizes).unfold(dim, size, step)), step >= size);
+        }, [](const std::pair<Part, bool>& windows, const Array& grad, const Array& result) {
+            const auto& [all, apart] = windows;
+            if (apart) return copy_part(result, all, grad, Part(grad));
+            const Part given(all.sizes, expanded_strides(grad.sizes(), grad.strides(), all.sizes));
+            for (int64_t i = 0; i < all.sizes.back(); i++) {  // no overlap within one i
+                Part there = all, here = given;
+                add_part(result, there.select(-1, i), grad, here.select(-1, i));
+            }
         }),
         derivative("grad_in", GIVEN(Tensor grad, int64_t dim, int64_t size, int64_t step) { return unfold(grad, dim, size, step); }),
     });
     declare("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", {
-        doc("Any sizes, strides and offset over the same memory"), has_inplace(),
+        doc("Any sizes, strides and offset over the same memory"), copied(), has_inplace(),
         batches([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> offset) {
             Mapped m({self});
             const int64_t start = offset.value_or(self.storage_offset());
@@ -639,7 +581,7 @@ OPERATORS(views) {
         composition([](const Tensor& self, IntList split_size, int64_t dim) { return split_with_sizes(self, split_size, dim); }),
     });
     declare("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", {
-        doc("Pieces of the given sizes along a dimension"),
+        doc("Pieces of the given sizes along a dimension"), copied(),
         view([](const Tensor& self, IntList split_sizes, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "split expects at least a 1-dimensional tensor");
             int64_t size = self.size(dim), start = 0, sum = 0;
@@ -681,7 +623,7 @@ OPERATORS(views) {
         }),
     });
     declare("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", {
-        doc("The slices along a dimension, which goes away"),
+        doc("The slices along a dimension, which goes away"), copied(),
         view([](const Tensor& self, int64_t dim) {
             KINDLING_CHECK(Index, self.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
             std::vector<Tensor> slices;
@@ -708,7 +650,7 @@ OPERATORS(views) {
         derivative("self", GIVEN(Tensor grad) { return view_as_complex(contiguous(grad)); }),
     });
     declare("view_as_complex(Tensor(a) self) -> Tensor(a)", {
-        doc("A last dimension of two reals as complex numbers"), flags(trait::AutocastFloat),
+        doc("A last dimension of two reals as complex numbers"), copied(), flags(trait::AutocastFloat),
         view([](const Tensor& self) {
             KINDLING_CHECK(Runtime, self.dtype() == DType::Float32 || self.dtype() == DType::Float64,
                            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s", scalar_type_name(self.dtype()));

@@ -15,13 +15,6 @@ SPACES = {"Torch": 1, "Method": 2, "Nn": 4, "Linalg": 8, "Fft": 16, "Special": 3
 CPP_WORDS = {"and", "or", "not", "xor", "default", "double", "float", "int", "long", "short", "char", "bool", "auto",
              "case", "char", "class", "delete", "new", "operator", "register", "return", "signed", "static", "switch",
              "this", "union", "unsigned", "while", "template", "and_eq", "xor_eq", "or_eq", "not_eq", "bitand", "bitor"}
-# Members every Tensor has of its own; an operator of the same name is reached as a free function.
-OWN_MEMBERS = {"size", "stride", "dim", "sizes", "strides", "numel", "storage_offset", "dtype", "device", "is_contiguous",
-               "is_complex", "is_floating_point", "is_conj", "is_neg", "requires_grad", "requires_grad_", "storage", "data",
-               "grad", "backward", "is_leaf", "item", "defined", "options", "reset", "impl", "take", "version",
-               "is_same", "element_size", "share", "is_meta"}
-
-
 class Refused(Exception):
     pass
 
@@ -184,7 +177,9 @@ class Declaration:
         self.has_inplace = functional and len(self.results) == 1 and self_first and (
             self.pointwise and "no_inplace" not in names and "NoInplace" not in flags
             or "has_inplace" in names or "Inplace" in flags.replace("NoInplace", ""))
-        self.lists = self.results == ["Tensor[]"]
+        # True, or the one alias that it is said of
+        self.inplace_is_method = "inplace_is_method" in names and (literals(get["inplace_is_method"][1:])[0] or True)
+        self.lists = self.results in (["Tensor[]"], ["Tensor(a)[]"])
         self.has_out = "has_out" in names or (
             functional and tensors_only and not self.view and "no_out" not in names and "NoOut" not in flags
             and self.spaces != SPACES["Hidden"] and not self.name.startswith("_"))
@@ -351,6 +346,100 @@ def body_text(result, results, arguments, number):
     return f"    return call_value({call}){convert};"
 
 
+def members_of_tensor(path):
+    """What every Tensor has of its own, by its class in C++; an operator of the same name is reached as a free function."""
+    with open(path) as file:
+        text = file.read()
+    start = text.index("\nclass Tensor {")
+    return set(re.findall(r"^    (?!//).*?\b(\w+)\(", text[start:text.index("\nprivate:", start)], re.M))
+
+
+# ---- declarations that follow from others
+
+PARTNERS = {"Scalar": ("Scalar scalar", "a number"), "List": ("Tensor[] other", "its partner"),
+            "ScalarList": ("Scalar[] scalars", "its number"), "Tensor": ("Tensor other", "a 0-d tensor")}
+
+
+def parameters(schema_arguments):
+    arguments = [part.partition("=")[0].rpartition(" ") for part in split_top(schema_arguments) if part != "*"]
+    return ", ".join(f"{cpp_type(kind)} {cpp_name(name)}" for kind, _, name in arguments)
+
+
+def over_lists(every):
+    """(schema, fields) of the operators over lists of tensors: the plain one on every tensor. In the order in which overloads are tried."""
+    wanted = {}
+    for declaration in every:
+        for field, body in declaration.fields:
+            if field == "over_lists":
+                kinds = re.findall(r"second::(\w+)", body)
+                wanted.setdefault(declaration.name, {}).update(dict.fromkeys(kinds or [""], declaration))
+    for name, ways in wanted.items():
+        if "" in ways and len(ways[""].arguments) > 1:
+            yield from over_triples(name)
+            continue
+        for kind in [kind for kind in ("", *PARTNERS) if kind in ways]:
+            declaration = ways[kind]
+            second, words = PARTNERS.get(kind, ("", ""))
+            more = declaration.arguments[2:] if kind in ("List", "Tensor") else []
+            taken = "".join(f", {argument['name']}" for argument in more)
+            arguments = ", ".join(filter(None, [second, more and "*", *[f"{a['type']} {a['name']}={a['default']}" for a in more]]))
+            # A number stands for a tensor where the operator takes one.
+            number = "wrap_number({})" if len(declaration.arguments) > 1 and declaration.arguments[1]["type"] == "Tensor" else "{}"
+            given = {"Scalar": ", " + number.format("scalar"), "List": ", u", "ScalarList": ", " + number.format("u"), "Tensor": ", other"}.get(kind, "")
+            partner = {"List": ("other", "const Tensor& u"), "ScalarList": ("scalars", "const Scalar& u")}.get(kind)
+            for place in ("", "_"):
+                call = f"{name}{place}(t{given}{taken});"
+                walk = ("pairs" if partner else "each") + ("_in_place" if place else "")
+                over = f"self, {partner[0]}, [&](const Tensor& t, {partner[1]})" if partner else "self, [&](const Tensor& t)"
+                body = f"{'' if place else 'return '}{walk}({over} {{ {'' if place else 'return '}{call} }});"
+                if kind == "Tensor":
+                    body = "check_zero_dim(other); " + body
+                yield listed(name + place, kind, arguments, f"{name} of every tensor" + (f" and {words}" if words else ""), body)
+
+
+def over_triples(name):
+    for place in ("", "_"):
+        walk = ("" if place else "return ") + "triples" + ("_in_place" if place else "")
+        for kind, scalar, number, words, first in (
+                ("Tensor", "Tensor scalars", "values[i]", "the numbers packed in a tensor", "const std::vector<Scalar> values = unpacked(scalars, self.size()); "),
+                ("Scalar", "Scalar value=1", "value", "a number", ""),
+                ("ScalarList", "Scalar[] scalars", "scalars[i]", "a number of its own", "check_lists(self, scalars); ")):
+            body = (f"{first}{walk}(self, tensor1, tensor2, [&](const Tensor& t, const Tensor& a, const Tensor& b, [[maybe_unused]] size_t i) "
+                    f"{{ {'' if place else 'return '}{name}{place}(t, a, b, {number}); }});")
+            yield listed(name + place, kind, f"Tensor[] tensor1, Tensor[] tensor2, {scalar}", f"{name} of every tensor and its partners, {words}", body)
+
+
+def listed(name, overload, arguments, doc, body):
+    in_place = name.endswith("_")
+    mine = ", ".join(filter(None, [f"Tensor{'(a!)' * in_place}[] self", arguments]))
+    schema = f"_foreach_{name}{'.' * bool(overload)}{overload}({mine}) -> {'()' if in_place else 'Tensor[]'}"
+    return schema, (f'doc("{doc}{", in place" * in_place}"), {"gives_self(), " * in_place}in(space::Torch),\n'
+                    f"        composition([]({parameters(mine)}) {{ {body} }})")
+
+
+def copied(every):
+    """(schema, fields) of the operators that copy what a view shows."""
+    for declaration in every:
+        if not any(field == "copied" for field, _ in declaration.fields):
+            continue
+        dot = "." * bool(declaration.overload)
+        arguments = re.sub(r"Tensor\(\S*?( -> \*)?\)", "Tensor", declaration.schema[declaration.schema.index("(") + 1:declaration.schema.rindex(") -> ")])
+        call = f"{declaration.name}({', '.join(argument['name'] for argument in declaration.arguments)})"
+        result = f"copies_of({call})" if declaration.lists else f"clone({call}, MemoryFormat::Contiguous)"
+        yield (f"{declaration.name}_copy{dot}{declaration.overload}({arguments}) -> Tensor{'[]' * declaration.lists}",
+               f'doc("{declaration.name}, copied"), {"has_out(), " * declaration.lists}takes_float8(), in(space::Torch),\n'
+               f"        composition([]({parameters(arguments)}) {{ return {result}; }})")
+
+
+def write_derived(folder, every):
+    """A family of what follows from other declarations; gives its declarations."""
+    made = [*over_lists(every), *copied(every)]
+    text = "\n".join(f'    declare("{schema}", {{\n        {fields} }});' for schema, fields in made)
+    write(folder, "derived.cpp", "// Written by tools/generate.py: operators over lists, and copies of views.\n"
+          f'#include "operators/lists.h"\n\nOPERATORS(derived) {{\n{text}\n}}\n')
+    return [Declaration(schema, f"{{ {fields} }}", f"derived.cpp: {schema}", "derived") for schema, fields in made]
+
+
 def write(folder, name, text):
     path = os.path.join(folder, name)
     if os.path.exists(path):
@@ -369,6 +458,9 @@ def main(folder, paths):
         if found:
             families.append((family, len(every), len(found)))
             every += found
+    derived = write_derived(folder, every)
+    families.append(("derived", len(every), len(derived)))
+    every += derived
     plain = {declaration.name for declaration in every if declaration.overload == "" and declaration.has_out}
     for declaration in every:
         declaration.long_out = declaration.overload == "Tensor" and declaration.name in plain
@@ -396,6 +488,8 @@ def write_index(folder, families, every):
                 entry = names.setdefault(spelling, [[], 0])
                 entry[0].append(3 * number + form)
                 spaces = declaration.spaces
+                if form == 1 and declaration.inplace_is_method in (True, spelling[:-1]):
+                    spaces &= ~SPACES["Torch"]
                 if spelling != name:                    # an alias lives where its own prefix says
                     for prefix, space in (("linalg_", 8), ("fft_", 16), ("special_", 32)):
                         if spelling.startswith(prefix):
@@ -433,6 +527,7 @@ def write_index(folder, families, every):
 def write_functions(folder, every):
     head, methods, outs, taken = [], [], [], {}
     bodies = []
+    own_members = members_of_tensor(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "core", "tensor.h"))
     for number, declaration in enumerate(every):
         for form, name, overload, arguments, results in declaration.forms():
             if form == 2:                                   # C++ spells it add_out(out, self, other)
@@ -471,7 +566,7 @@ def write_functions(folder, every):
             head.append(f"{result} {spelled}({signature(ordered, defaults)});")
             bodies.append(f"{result} {spelled}({signature(ordered, False)}) {{\n{body}\n}}")
             is_method = (form != 2 and declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self"
-                         and name not in OWN_MEMBERS)
+                         and name not in own_members)
             if is_method:
                 first = [argument["name"] for argument in ordered if argument["name"] != "self"]
                 if result == "void":
