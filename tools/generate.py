@@ -475,7 +475,7 @@ def main(folder, paths):
     write_functions(folder, every)
     write(folder, "operators.json", json.dumps([{
         "name": d.name, "overload": d.overload, "schema": d.schema, "family": d.family, "doc": d.doc, "body": d.body,
-        "spaces": d.spaces, "inplace": d.has_inplace, "out": d.has_out, "aliases": d.aliases, "examples": d.examples,
+        "spaces": d.spaces, "inplace": d.has_inplace, "inplace_is_method": d.inplace_is_method, "out": d.has_out, "aliases": d.aliases, "examples": d.examples,
         "refuses": d.refusals, "differentiable": d.differentiable, "random": d.random} for d in every], indent=1))
 
 

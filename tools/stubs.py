@@ -239,7 +239,8 @@ def forms(operator, method):
         spread = spread_out(words + extra)
         if spread:
             yield name, spread, result
-        if operator["inplace"] and not name.endswith("_"):
+        by_method = operator["inplace_is_method"] in (True, name)       # torch has no function for it
+        if operator["inplace"] and not name.endswith("_") and (method or not by_method):
             yield name + "_", words, result
 
 
