@@ -9,7 +9,7 @@ _APART = (
     "legacy_contiguous_format lstsq lu matrix_rank ops pca_lowrank per_channel_affine per_channel_affine_float_qparams "
     "per_channel_symmetric per_tensor_affine per_tensor_symmetric preserve_format segment_reduce set_default_dtype set_grad_enabled "
     "solve sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr sparse_sampled_addmm strided svd_lowrank symeig to_dlpack unique "
-    "while_loop")
+    "unique_dim while_loop")
 # Files whose names are Kindling's own: torch's top module has none of them.
 _OWN = ("_alias", "_compile_mode", "_deferred", "_memory", "_safetensors")
 _LATE = ("pi e inf nan newaxis bit bits8 bits16 bits1x8 bits2x4 bits4x2 chalf complex32 float4_e2m1fn_x2 "

@@ -284,7 +284,7 @@ OPERATORS(sorting) {
         }),
     });
     declare("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
-        doc("The distinct slices along a dimension, in order"), in(space::Hidden), shape_by_value(), no_out(),
+        doc("The distinct slices along a dimension, in order"), in(space::Torch), shape_by_value(), no_out(),
         derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "unique_dim"); }),
         kernel([](const Tensor& self, int64_t dim, bool, bool, bool) { return distinct_slices(self, dim, false); }),
     });
