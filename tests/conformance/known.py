@@ -1,7 +1,7 @@
 """Holds a result of conform.py to known.toml, the subjects that may fail: python known.py [--write] RESULT.json
 
-A check that fails and is not in the list, a listed subject that passes, another number of subjects than the list has, and
-fewer checks of a kind than it has are told, and the exit status is 1. --write makes the list of the result's suite anew: what is listed and still fails keeps
+A check that fails and is not in the list, a listed subject that passes, and fewer subjects or fewer checks of a kind than the list
+has are told, and the exit status is 1. --write makes the list of the result's suite anew: what is listed and still fails keeps
 its patterns and reason, what is new is let fail altogether, with its first message for a reason until someone writes one.
 """
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 LIST = Path(__file__).parent / "known.toml"
 HEAD = """\
 # Subjects that may fail, with the checks that may (a pattern over "kind label") and why. ./test fails where any other check
-# does, where a listed subject passes, where the number of subjects is another, and where a kind has fewer checks.
+# does, where a listed subject passes, and where there are fewer subjects, or fewer checks of a kind.
 # Settings: tools/test.py, CONFORMANCE.
 # Made anew from a result by `python known.py --write RESULT.json`.
 """
@@ -32,7 +32,7 @@ def problems(report, listed=None):
     if listed is None:
         listed = tomllib.loads(LIST.read_text())[report["suite"]]
     subjects, found = report["subjects"], []
-    if counted(report) != listed["subjects"]:
+    if counted(report) < listed["subjects"]:
         found.append(f"{counted(report)} subjects instead of {listed['subjects']}: the harness, or PyTorch's database, is another one")
     for kind, number in listed["checks"].items():
         made = sum(row["checks"][kind][1] for row in subjects.values())
