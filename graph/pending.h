@@ -95,7 +95,13 @@ inline void release(Pending*) {}        // queues stay for the next thread
 
 /// A loop over fewer elements runs at once, if all that it touches is there: to put it off costs more than it could save.
 KINDLING_VISIBLE extern std::atomic<int64_t> smallest_loop;
-inline bool is_large(int64_t elements) { return elements >= smallest_loop.load(std::memory_order_relaxed); }
+/// `storage(i)`: of the loop's operands, outputs first.
+template <class Of> bool is_put_off(int64_t elements, int output_count, int count, Of&& storage) {
+    if (elements >= smallest_loop.load(std::memory_order_relaxed)) return true;
+    for (int i = 0; i < count; i++)
+        if (!storage(i)->is_there(i < output_count)) return true;
+    return false;
+}
 
 /// While in scope the thread's loops are put off. At the end of the outermost one, also by an exception, all that is pending has
 /// run.

@@ -407,12 +407,8 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
         kernel.combines = call.combines;
         kernel.finish = expressions.finish;
     } else if (home.loop == LoopKind::Rows) kernel.row = call.dims;
-    bool put_off = thread_state.recording && space && call.scan == Scan::None;
-    if (put_off && !is_large(space)) {
-        put_off = false;
-        for (int i = 0; i < count; i++) put_off |= !tensors[i]->storage->is_there(i < call.result_count);
-    }
-    if (put_off) [[unlikely]] {
+    if (thread_state.recording && space && call.scan == Scan::None &&
+        is_put_off(space, call.result_count, count, [&](int i) { return tensors[i]->storage; })) [[unlikely]] {
         Place places[most];
         for (int i = 0; i < count; i++) {
             places[i] = {tensors[i]->storage, tensors[i]->offset * static_cast<int64_t>(item_size(tensors[i]->dtype)), tensors[i]->dtype, operands[i].strides};

@@ -179,16 +179,6 @@ void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides) {
     }
 }
 
-/// Whether a loop goes to the thread's queue: it is large, or something that it touches is not there yet.
-static bool is_put_off(IntList sizes, TensorImpl* const* outputs, int output_count, TensorImpl* const* inputs, int input_count) {
-    int64_t numel = 1;
-    for (int64_t size : sizes) numel *= size;
-    if (is_large(numel)) return true;
-    for (int i = 0; i < output_count; i++) if (!outputs[i]->storage->is_there(true)) return true;
-    for (int i = 0; i < input_count; i++) if (!inputs[i]->storage->is_there(false)) return true;
-    return false;
-}
-
 [[gnu::noinline]] static void record_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
                                                     TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
     const size_t count = static_cast<size_t>(output_count + input_count);
@@ -229,26 +219,27 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
               TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
     int count = output_count + input_count, n = static_cast<int>(sizes.size());
     KINDLING_ASSERT(count <= max_loop_operands);
-    if (thread_state.recording && is_put_off(sizes, outputs, output_count, inputs, input_count)) [[unlikely]]
+    int64_t numel = 1;
+    for (int64_t size : sizes) numel *= size;
+    auto operand = [&](int i) { return i < output_count ? outputs[i] : inputs[i - output_count]; };
+    if (thread_state.recording && is_put_off(numel, output_count, count, [&](int i) { return operand(i)->storage; })) [[unlikely]]
         return record_loop(expression, sizes, outputs, output_count, inputs, input_count, scalars);
     LoopOperand operands[16];
     std::vector<LoopOperand> many;
     LoopOperand* list = operands;
     if (count > 16) { many.resize(static_cast<size_t>(count)); list = many.data(); }
     SmallVector<int64_t, 40> strides(static_cast<size_t>(count * n));
-    int64_t numel = 1;
     bool missing = false;                               // memory that was never there, or was taken away
     bool plain = true;                                  // everything contiguous and of this shape: one flat dimension
-    for (int64_t size : sizes) numel *= size;
     for (int i = 0; i < count; i++) {
-        const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
+        const TensorImpl* tensor = operand(i);
         plain &= tensor->contiguous && tensor->sizes() == sizes;
         list[i] = {i < output_count ? tensor->data() : data_to_read(*tensor), tensor->dtype, nullptr};
         missing |= !tensor->storage->memory;
     }
     if (numel == 0) return;
     if (missing) [[unlikely]]
-        for (int i = 0; i < count; i++) need_memory(i < output_count ? outputs[i] : inputs[i - output_count]);
+        for (int i = 0; i < count; i++) need_memory(operand(i));
     LoopKernel kernel;
     int64_t flat_strides[16];
     IntList loop_sizes = sizes;
@@ -260,7 +251,7 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
         loop_sizes = IntList(&numel, 1);
     } else {
         for (int i = 0; i < count; i++) {
-            const TensorImpl* tensor = i < output_count ? outputs[i] : inputs[i - output_count];
+            const TensorImpl* tensor = operand(i);
             loop_strides(*tensor, sizes, strides.data() + i * n);
             list[i].strides = strides.data() + i * n;
         }

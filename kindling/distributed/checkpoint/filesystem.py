@@ -62,27 +62,31 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"a checkpoint's metadata names {module}.{name}, which is not loaded")
 
 
-class FileSystemWriter:
-    """Writes a checkpoint into a folder."""
-
-    def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, per_thread_copy_ahead=10_000_000, cache_staged_state_dict=False,
-                 overwrite=True, _extensions=None, serialization_format=None):
-        super().__init__()
-        self.path, self.sync_files, self.overwrite = Path(path), sync_files, overwrite
+class _Folder:
+    """What both have: where a checkpoint lies."""
 
     @property
     def checkpoint_id(self):
         return self.path
 
     def reset(self, checkpoint_id=None):
-        """Writes to another folder from now on."""
+        """Works with another folder from now on."""
         if checkpoint_id:
             self.path = Path(checkpoint_id)
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id):
         """Whether it is a path that may be one of a folder."""
-        return FileSystemReader.validate_checkpoint_id(checkpoint_id)
+        return isinstance(checkpoint_id, Path) or "://" not in str(checkpoint_id)
+
+
+class FileSystemWriter(_Folder):
+    """Writes a checkpoint into a folder."""
+
+    def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, per_thread_copy_ahead=10_000_000, cache_staged_state_dict=False,
+                 overwrite=True, _extensions=None, serialization_format=None):
+        super().__init__()
+        self.path, self.sync_files, self.overwrite = Path(path), sync_files, overwrite
 
     def _write(self, values, places):
         """`values`: by name; `places`: the path of each in the dictionary."""
@@ -119,26 +123,12 @@ class FileSystemWriter:
             os.fsync(file.fileno())
 
 
-class FileSystemReader:
+class FileSystemReader(_Folder):
     """Reads a checkpoint from a folder, from however many processes it came."""
 
     def __init__(self, path, _extension_registry=None):
         super().__init__()
         self.path = Path(path)
-
-    @property
-    def checkpoint_id(self):
-        return self.path
-
-    def reset(self, checkpoint_id=None):
-        """Reads from another folder from now on."""
-        if checkpoint_id:
-            self.path = Path(checkpoint_id)
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id):
-        """Whether it is a path that may be one of a folder."""
-        return isinstance(checkpoint_id, Path) or "://" not in str(checkpoint_id)
 
     def read_metadata(self):
         """What there is."""
