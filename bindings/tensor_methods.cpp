@@ -46,6 +46,9 @@ static void need_storage(const TensorImpl* impl) {
 }
 METHOD(size) { return one_or_all("size", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->sizes(), true); }
 METHOD(stride) { need_strides(impl_of(self), "strides"); return one_or_all("stride", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->strides(), false); }
+METHOD(pin_memory) {
+    fail(ErrorKind::Runtime, "Cannot access accelerator device when none is available.");
+}
 METHOD(dim) { NO_ARGUMENTS("dim") return PyLong_FromLong(impl_of(self)->ndim); }
 METHOD(numel) { NO_ARGUMENTS("numel") return PyLong_FromLongLong(impl_of(self)->numel); }
 METHOD(storage_offset) { NO_ARGUMENTS("storage_offset") return PyLong_FromLongLong(impl_of(self)->offset); }
@@ -86,7 +89,6 @@ METHOD(is_neg) { NO_ARGUMENTS("is_neg") return PyBool_FromLong(all_slices(tensor
 METHOD(is_inference) { NO_ARGUMENTS("is_inference") return PyBool_FromLong(impl_of(self)->inference); }
 METHOD(is_pinned) { Py_RETURN_FALSE; }
 METHOD(is_shared) { NO_ARGUMENTS("is_shared") need_storage(impl_of(self)); return PyBool_FromLong(impl_of(self)->storage && impl_of(self)->storage->shared); }
-METHOD(same) { return Py_NewRef(self); }
 
 // ---- values
 
@@ -260,7 +262,7 @@ const NativeMethodDef tensor_methods[] = {
     {"is_neg", method_is_neg, "Is the negative bit set?"},
     {"is_inference", method_is_inference, "Was the tensor made under inference_mode?"},
     {"is_pinned", method_is_pinned, "False: there is no pinned memory."},
-    {"pin_memory", method_same, "The tensor itself: there is no pinned memory."},
+    {"pin_memory", method_pin_memory, "RuntimeError: there is no device that memory could be pinned for."},
     {"is_shared", method_is_shared, "Does the storage lie in shared memory?"},
     {"item", method_item, "The one element as a Python number. RuntimeError unless there is exactly one."},
     {"tolist", method_tolist, "The elements as nested lists of Python numbers."},

@@ -229,6 +229,20 @@ def _rebuild(name):
     return make
 
 
+def _make_nested(args, budget):
+    import kindling as torch
+    from kindling.nested._internal import nested_tensor
+    given = _one(args, (dict,), "_rebuild_njt")
+    if not all(isinstance(given.get(each), torch.Tensor) for each in ("values", "offsets")):
+        raise error("_rebuild_njt is called with something else than tensors")
+    budget.spend(256)
+    return nested_tensor._rebuild_njt(given)
+
+
+class Ignored:
+    """Stands for marks that PyTorch's compiler left at a tensor."""
+
+
 class StorageType:
     """Stands for a storage class of torch in a file: it says a dtype. Raises KeyError for unknown names."""
 
@@ -308,6 +322,11 @@ def _resolve(module, name):
         return found
     if module == "torch._utils" and name in _REBUILDERS:
         return Function(_rebuild(name)), None
+    if module == "torch.nested._internal.nested_tensor" and name in ("_rebuild_njt", "NestedTensor"):
+        from kindling.nested._internal import nested_tensor
+        return (Function(_make_nested), None) if name == "_rebuild_njt" else (nested_tensor.NestedTensor, None)
+    if module == "torch._dynamo.decorators" and name == "_DimRange":
+        return Ignored, lambda args, budget: Ignored()
     if module == "torch._tensor" and name == "_rebuild_from_type_v2":
         return Function(None), None  # needs the table itself: Reader.rebuild_from_type
     if module == "torch.serialization" and name == "_get_layout":
@@ -568,6 +587,8 @@ class Reader:
         if len(args) != 4:
             raise error("_rebuild_from_type_v2 is called in a way that no saved tensor is")
         func, cls, inner, state = args
+        if type(func) is Function and func.call is _make_nested:
+            return self.reduce(func, inner)     # its state says the same once more
         if cls is not torch.Tensor and cls is not torch.nn.Parameter and not self.table.allows(cls):
             raise error(f"Can only rebuild tensors of classes allowlisted via `add_safe_globals`, got {_shown(cls)}")
         if type(func) is not Function or func.call is None:
@@ -594,6 +615,8 @@ class Reader:
             if type(state) is not dict or not all(type(k) is str for k in state):
                 raise error("an OrderedDict has attributes that are no dict")
             target.__dict__.update(state)
+        elif kind is Ignored:
+            return
         elif not self.table.allows(kind):
             raise error("Can only build OrderedDict or types allowlisted via `add_safe_globals`, "
                         f"but got {_shown(kind)}")

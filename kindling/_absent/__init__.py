@@ -17,6 +17,7 @@ A table is lines of a module's path below torch (``/`` behind it: a package) and
 `ops` has overloads of operators instead: name:overload,overload.
 """
 import sys
+from _thread import get_ident
 
 import kindling
 
@@ -77,21 +78,21 @@ SETTINGS = ("_dynamo.config", "_functorch.config", "_inductor.config", "compiler
             "fx.experimental._config")
 
 # Marks and registrations for what is not here: decorators give the function itself, and nobody asks for what is registered.
-MARKS = ("jit._script_if_tracing", "distributed.elastic.metrics.api.prof", "distributed.elastic.multiprocessing.errors.record", "onnx.register_custom_op_symbolic",
-         "onnx.unregister_custom_op_symbolic", "onnx._internal.torchscript_exporter.symbolic_helper.parse_args",
-         "onnx._internal.torchscript_exporter.symbolic_helper.quantized_args", "onnx._internal.torchscript_exporter.utils.register_custom_op_symbolic",
-         "onnx._internal.torchscript_exporter.utils.unregister_custom_op_symbolic")
+MARKS = ("jit._trace._script_if_tracing", "distributed.elastic.metrics.api.prof", "distributed.elastic.multiprocessing.errors.record",
+         "onnx._internal.torchscript_exporter.symbolic_helper.parse_args", "onnx._internal.torchscript_exporter.utils.register_custom_op_symbolic")
 
 # What questions to PyTorch's compiler and tracers give where nothing is compiled or traced.
 ANSWERS = {"_guards.active_fake_mode": None, "_guards.detect_fake_mode": None, "_subclasses.fake_tensor.is_fake": False,
            "_subclasses.fake_tensor.maybe_get_fake_mode": None}
 
 # What is there under another path: of a whole module, or one name.
-SAME = {"_dynamo.decorators": "_dynamo", "_inductor.cudagraph_mark_step_begin": "compiler", "_tensor._rebuild_from_type_v2": "_utils"}
+SAME = {"_dynamo.decorators": "_dynamo", **dict.fromkeys((f"jit.{each}" for each in ("_async", "_freeze", "_fuser", "_script", "_serialization", "_trace")), "jit"),
+        "_inductor.cudagraph_mark_step_begin": "compiler", "_tensor._rebuild_from_type_v2": "_utils"}
 
 _SIGN = "()<{=~?@:!"
 _tables = {}
 _BUSY = set()
+_found = {}     # what two threads make at once is one object
 
 
 class Missing(NotImplementedError, AttributeError):
@@ -175,13 +176,14 @@ def find(module, name):
     below = f"{module}.{name}" if module else name
     if how is None and below in table(below.partition(".")[0]):
         return kindling._import("kindling." + below)
-    if how is None or (module, name) in _BUSY:
+    asked = get_ident(), module, name       # another thread may ask for the same name at the same time
+    if how is None or asked in _BUSY:
         raise AttributeError(f"module '{f'{kindling.__name__}.{module}' if module else 'torch'}' has no attribute '{name}'")
-    _BUSY.add((module, name))       # what is declared as another module's, which has it not after all
+    _BUSY.add(asked)        # what is declared as another module's, which has it not after all
     try:
-        return _made(module, name, how)
+        return _found.setdefault((module, name), _made(module, name, how))
     finally:
-        _BUSY.discard((module, name))
+        _BUSY.discard(asked)
 
 
 def _made(module, name, how):

@@ -5,7 +5,7 @@ distributed._composable/
 distributed._composable.fsdp/ CPUOffloadPolicy@distributed.fsdp FSDPModule@distributed.fsdp MixedPrecisionPolicy@distributed.fsdp
 distributed._composable.fsdp.fully_shard fully_shard@distributed.fsdp
 distributed._composable_state _State
-distributed._functional_collectives AsyncCollectiveTensor(.:Tensor) all_gather_tensor() all_reduce() all_to_all_single() all_to_all_single_autograd() permute_tensor() reduce_scatter_tensor() wait_tensor()
+distributed._functional_collectives AsyncCollectiveTensor(.:Tensor)
 distributed._shard/ load_with_process_group@distributed._shard.api
 distributed._shard.api load_with_process_group()
 distributed._shard.sharded_tensor/ ShardedTensor@distributed._shard.sharded_tensor.api
@@ -131,10 +131,10 @@ distributed.launch get_args_parser@distributed.run launch() main() parse_args() 
 distributed.launcher/ LaunchConfig@distributed.launcher.api elastic_launch@distributed.launcher.api launch_agent@distributed.launcher.api
 distributed.launcher.api LaunchConfig<min_nodes;max_nodes;nproc_per_node;logs_specs=None;run_id='';role='default_role';rdzv_endpoint='';rdzv_backend='etcd';rdzv_configs=None;rdzv_timeout=-1;max_restarts=3;monitor_interval=0.1;start_method='spawn';log_line_prefix_template=None;metrics_cfg=None;local_addr=None;event_log_handler='null';numa_options=None;signals_to_handle='SIGTERM,SIGINT,SIGHUP,SIGQUIT';duplicate_stdout_filters=None;duplicate_stderr_filters=None;virtual_local_rank=False;shutdown_timeout=None> elastic_launch launch_agent()
 distributed.logging_handlers
-distributed.nn/ Function@autograd.function ReduceOp@distributed.distributed_c10d RemoteModule@distributed.nn.api.remote_module all_gather@distributed.nn.functional all_reduce@distributed.nn.functional all_to_all@distributed.nn.functional all_to_all_single@distributed.nn.functional broadcast@distributed.nn.functional gather@distributed.nn.functional group@distributed.distributed_c10d reduce@distributed.nn.functional reduce_scatter@distributed.nn.functional scatter@distributed.nn.functional
+distributed.nn/ Function@autograd.function ReduceOp@distributed.distributed_c10d RemoteModule@distributed.nn.api.remote_module group@distributed.distributed_c10d
 distributed.nn.api/
 distributed.nn.api.remote_module RemoteModule(distributed.nn.api.remote_module:_RemoteModule) _RemoteModule(nn.modules.module:Module):add_module,apply,bfloat16,buffers,children,cpu,cuda,double,eval,extra_repr,float,get_module_rref,half,init_from_module_rref,ipu,load_state_dict,modules,named_buffers,named_children,named_modules,named_parameters,parameters,register_backward_hook,register_buffer,register_forward_hook,register_forward_pre_hook,register_parameter,remote_parameters,requires_grad_,share_memory,state_dict,to,train,type,xpu,zero_grad
-distributed.nn.functional Function@autograd.function ReduceOp@distributed.distributed_c10d all_gather() all_reduce() all_to_all() all_to_all_single() broadcast() gather() group@distributed.distributed_c10d reduce() reduce_scatter() scatter()
+distributed.nn.functional Function@autograd.function group@distributed.distributed_c10d
 distributed.nn.jit/
 distributed.nn.jit.instantiator get_arg_return_types_from_interface() get_remote_module_template@distributed.nn.jit.templates.remote_module_template instantiate_non_scriptable_remote_module_template() instantiate_scriptable_remote_module_template()
 distributed.nn.jit.templates/

@@ -11,7 +11,7 @@ utils._sympy.numbers IntInfinity
 utils._sympy.value_ranges ValueRanges<lower;upper;is_bool;is_int;is_float>
 utils._triton has_triton()no
 utils.backcompat/ Warning:*enabled,get_enabled,set_enabled broadcast_warning? keepdim_warning?
-utils.benchmark/ CallgrindStats@utils.benchmark.utils.valgrind_wrapper.timer_interface CopyIfCallgrind@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCount@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCounts@utils.benchmark.utils.valgrind_wrapper.timer_interface FuzzedParameter@utils.benchmark.utils.fuzzer FuzzedSparseTensor@utils.benchmark.utils.sparse_fuzzer FuzzedTensor@utils.benchmark.utils.fuzzer Fuzzer@utils.benchmark.utils.fuzzer ParameterAlias@utils.benchmark.utils.fuzzer
+utils.benchmark/ CallgrindStats@utils.benchmark.utils.valgrind_wrapper.timer_interface CopyIfCallgrind@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCount@utils.benchmark.utils.valgrind_wrapper.timer_interface FunctionCounts@utils.benchmark.utils.valgrind_wrapper.timer_interface
 utils.benchmark.examples/
 utils.benchmark.examples.compare FauxTorch:add,cat,extra_overhead,matmul,mul main()
 utils.benchmark.examples.fuzzer main()
@@ -27,8 +27,6 @@ utils.benchmark.op_fuzzers.unary FuzzedParameter@utils.benchmark.utils.fuzzer Fu
 utils.benchmark.utils._stubs CallgrindModuleType TimeitModuleType
 utils.benchmark.utils.compile
 utils.benchmark.utils.cpp_jit COMPAT_CALLGRIND_BINDINGS=None CONDA_PREFIX=None CXX_FLAGS? CallgrindModuleType@utils.benchmark.utils._stubs EXTRA_INCLUDE_PATHS? SOURCE_ROOT? TimeitModuleType@utils.benchmark.utils._stubs compile_callgrind_template() compile_timeit_template() get_compat_bindings()
-utils.benchmark.utils.fuzzer FuzzedParameter:*name,sample FuzzedTensor:default_tensor_constructor,*name,satisfies_constraints Fuzzer:*rejection_rate,take ParameterAlias
-utils.benchmark.utils.sparse_fuzzer FuzzedSparseTensor(utils.benchmark.utils.fuzzer:FuzzedTensor):sparse_tensor_constructor FuzzedTensor@utils.benchmark.utils.fuzzer
 utils.benchmark.utils.valgrind_wrapper/
 utils.benchmark.utils.valgrind_wrapper.timer_interface CallgrindStats<task_spec;number_per_run;built_with_debug_symbols;baseline_inclusive_stats;baseline_exclusive_stats;stmt_inclusive_stats;stmt_exclusive_stats;stmt_callgrind_out> CopyIfCallgrind:*serialization,*setup,unwrap_all,*value FunctionCount<count;function> FunctionCounts<_data;inclusive;truncate_rows=True;_linewidth=None>
 utils.bundled_inputs InflatableArg<value;fmt=None;fmt_fn=''> ListType@. MAX_RAW_TENSOR_SIZE=16 T~ TupleType@. augment_many_model_functions_with_bundled_inputs() augment_model_with_bundled_inputs() bundle_inputs() bundle_large_tensor() bundle_randn() wrap_cpp_module@jit._recursive

@@ -11,6 +11,13 @@ for _name in ("graph_break mark_dynamic maybe_mark_dynamic mark_static mark_stat
     globals()[_name] = _eagerly.nothing(_name)
 
 
+class _DimRange:
+    """A mark that PyTorch's compiler leaves at a tensor, and that comes along into files."""
+
+    def __setstate__(self, state):
+        self.dim, self.min, self.max = state
+
+
 class error_on_graph_break(_eagerly.Block):
     """A block in which a compiler would refuse to break graphs."""
 

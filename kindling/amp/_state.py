@@ -27,6 +27,7 @@ _settings = _Settings()
 
 def _known(device_type):
     if device_type not in DEVICES:
+        torch.device(device_type)   # says which kinds there are
         raise RuntimeError("unsupported scalarType")
     return device_type
 

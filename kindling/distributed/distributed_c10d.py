@@ -22,6 +22,9 @@ class RedOpType(int):
     def __repr__(self):
         return f"<RedOpType.{self.name}: {int(self)}>"
 
+    def __str__(self):
+        return f"RedOpType.{self.name}"
+
 
 class ReduceOp:
     """The ways to reduce, by name."""
@@ -562,6 +565,8 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
 def _other(name):
     def refuse(*args, **kwargs):
         _get_default_group()
+        if "send" in name and 0 in (*args[1:2], kwargs.get("dst")):
+            raise ValueError("Invalid destination rank: destination rank should not be the same as the rank of the current process.")
         raise RuntimeError(f"torch.distributed.{name} {_NEEDS}")
 
     refuse.__name__ = refuse.__qualname__ = name

@@ -39,6 +39,23 @@ def test_names_give_objects_of_their_kind():
     assert seen > 2000
 
 
+def test_marks_are_where_they_are_declared():
+    for path in _absent.MARKS:
+        module, _, name = path.rpartition(".")
+        assert _absent.names(module)[name] == "()", path
+        value = getattr(importlib.import_module("kindling." + module), name)
+        assert not getattr(value, "_absent", False), path
+
+
+def test_parts_of_jit_are_those_of_jit():
+    from kindling import jit
+    for module, names in (("_trace", "trace trace_module is_tracing"), ("_script", "script interface"), ("_async", "fork wait"), ("_freeze", "freeze optimize_for_inference"),
+                          ("_fuser", "optimized_execution set_fusion_strategy")):
+        for name in names.split():
+            assert getattr(importlib.import_module("kindling.jit." + module), name) is getattr(jit, name)
+    assert jit._script_if_tracing(len) is len     # torchvision's batched_nms
+
+
 def test_every_reason_is_one():
     for module, name, _ in declared():
         assert len(_absent.why(f"{module}.{name}")) > 15

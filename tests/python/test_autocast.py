@@ -343,3 +343,13 @@ def test_modes_see_the_casts():
             torch.nn.functional.linear(torch.ones(2, 2), torch.ones(2, 2))
         return seen
     assert run(kindling) == run(reference)
+
+
+@pytest.mark.parametrize("device", ["nothing", "meta"])
+def test_devices_without_autocast(device):
+    words = []
+    for module in (reference, kindling):
+        with pytest.raises(RuntimeError) as told:
+            module.autocast(device)
+        words.append(str(told.value))
+    assert words[0] == words[1]

@@ -74,3 +74,39 @@ def test_what_is_refused():
         Timer("1").collect_callgrind()
     with pytest.raises(ZeroDivisionError):
         Timer("1 / 0").timeit(1)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_random_tensors_are_torchs(seed):
+    found = []
+    for name in ("torch", "kindling"):
+        b = importlib.import_module(name + ".utils.benchmark")
+        dtypes = importlib.import_module(name)
+        fuzzer = b.Fuzzer(
+            parameters=[b.FuzzedParameter("dim", 1, 3, "uniform", strict=True), [b.FuzzedParameter(f"k{i}", 2, 30, "loguniform") for i in range(3)],
+                        b.FuzzedParameter("step", 1, 3, "uniform"), b.FuzzedParameter("scale", 0.5, 2.0, "uniform")],
+            tensors=[b.FuzzedTensor("x", size=("k0", "k1", "k2"), steps=("step", 1, 2), probability_contiguous=0.3, dim_parameter="dim", min_elements=4, max_elements=900),
+                     [b.FuzzedTensor("y", size=("k0", 4), dtype=dtypes.int64, max_allocation_bytes=700)]],
+            constraints=[lambda params: params["k0"] != params["k1"]], seed=seed)
+        rows = [({each: (value.tolist(), value.stride()) for each, value in tensors.items()}, [str(v["numel"]) + str(list(map(int, v["order"]))) for v in about.values()],
+                 [v["is_contiguous"] for v in about.values()], params) for tensors, about, params in fuzzer.take(6)]
+        sparse = b.Fuzzer([b.FuzzedParameter("k", 5, 20, "uniform"), b.FuzzedParameter("density", 0.1, 0.5, "uniform"), b.FuzzedParameter("coalesced", 0, 1, "uniform"),
+                           b.FuzzedParameter("sparse_dim", 1, 2, "uniform")],
+                          [b.FuzzedSparseTensor("s", size=("k", "k"), sparse_dim="sparse_dim", density="density", coalesced="coalesced")], seed=seed)
+        rows.append([(tensors["s"].to_dense().tolist(), {key: str(value) for key, value in about["s"].items()}) for tensors, about, _ in sparse.take(4)])
+        found.append((rows, fuzzer.rejection_rate))
+    assert str(found[0]).replace("torch", "kindling") == str(found[1]).replace("torch", "kindling")
+
+
+def test_parameters_by_probability_and_alias():
+    from kindling.utils.benchmark import FuzzedParameter, FuzzedTensor, Fuzzer, ParameterAlias
+
+    fuzzer = Fuzzer([FuzzedParameter("a", 2, 9, "uniform"), FuzzedParameter("b", distribution={1: 0.5, ParameterAlias("a"): 0.5})],
+                    [FuzzedTensor("x", size=("a",)), FuzzedTensor("y", size=("b",))], seed=3)
+    pairs = {(len(tensors["x"]) == len(tensors["y"]), len(tensors["y"]) == 1) for tensors, _, _ in fuzzer.take(30)}
+    assert pairs == {(True, False), (False, True)}
+    for call, kind in ((lambda: FuzzedParameter("a", distribution={1: 0.4}), AssertionError), (lambda: FuzzedParameter("a", 1, 2, "other"), AssertionError),
+                       (lambda: Fuzzer([FuzzedParameter("a", 1, 2, "uniform")], [FuzzedTensor("a", size=(1,))]), ValueError),
+                       (lambda: next(Fuzzer([FuzzedParameter("a", distribution={ParameterAlias("a"): 1.0})], []).take(1)), ValueError)):
+        with pytest.raises(kind):
+            call()

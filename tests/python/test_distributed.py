@@ -53,6 +53,45 @@ def test_collectives(world):
     assert found == [4]
 
 
+def test_collectives_that_gradients_go_through(world):
+    f, out = dist.nn.functional, kindling.zeros(3)
+    for call in (lambda t: f.all_reduce(t), lambda t: f.broadcast(t, 0), lambda t: f.gather(t)[0], lambda t: f.scatter([t]), lambda t: f.reduce(t, 0),
+                 lambda t: f.reduce_scatter(out.clone(), [t]), lambda t: f.all_gather(t)[0], lambda t: f._all_gather_base(out.clone(), t),
+                 lambda t: f.all_to_all([out.clone()], [t])[0], lambda t: f.all_to_all_single(out.clone(), t)):
+        t = kindling.arange(3.0, requires_grad=True)
+        found = call(t)
+        (found * found).sum().backward()
+        assert found is not t and found.tolist() == [0, 1, 2] and t.grad.tolist() == [0, 2, 4]
+    for call in (lambda: f.broadcast(out, 1), lambda: f.scatter([out, out])):
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_functional_collectives(world):
+    import kindling.distributed._functional_collectives as f
+    for call in (lambda t: f.all_reduce(t, "sum", world), lambda t: f.broadcast(t, 0, [0]), lambda t: f.all_gather_tensor(t, 0, "0"),
+                 lambda t: f.reduce_scatter_tensor(t, "avg", 0, world), lambda t: f.all_to_all_single(t, [3], None, world),
+                 lambda t: f.permute_tensor(t, [0], world), lambda t: f.all_reduce_coalesced([t], "sum", world)[0],
+                 lambda t: f.all_gather_into_tensor_coalesced([t], world)[0], lambda t: f.reduce_scatter_tensor_coalesced([t], "sum", [0], world)[0]):
+        t = kindling.arange(3.0, requires_grad=True)
+        found = f.wait_tensor(call(t))
+        found.sum().backward()
+        assert found is not t and found.tolist() == [0, 1, 2] and t.grad.tolist() == [1, 1, 1]
+    with pytest.raises(ValueError):
+        f.all_reduce(t, "sum", [0, 1])
+
+
+def test_words_of_reductions():
+    for name in ("SUM", "MAX"):
+        one, other = getattr(dist.ReduceOp, name), getattr(torch.distributed.ReduceOp, name)
+        assert (str(one), repr(one)) == (str(other), repr(other))
+
+
+def test_sending_to_oneself_is_refused(world):
+    with pytest.raises(ValueError, match="should not be the same as the rank of the current process"):
+        dist.send(kindling.ones(1), 0)
+
+
 def test_what_needs_others(world):
     for name in ("send", "recv", "isend", "irecv", "batch_isend_irecv"):
         with pytest.raises(RuntimeError, match=f"torch.distributed.{name} needs several processes"):

@@ -442,8 +442,42 @@ def test_copies_and_files():
         file = io.BytesIO()
         kindling.save(value, file)
         again = kindling.load(io.BytesIO(file.getvalue()), weights_only=False)
-        for other in (again, copy.deepcopy(value)):
+        safely = [] if value is s else [kindling.load(io.BytesIO(file.getvalue()))]     # PyTorch's strided ones have no files
+        for other in (again, *safely, copy.deepcopy(value)):
             assert type(other) is type(value) and all(kindling.equal(one, two) for one, two in zip(other.unbind(), value.unbind()))
+
+
+def test_files_of_jagged_tensors_are_torchs():
+    program = SETUP + "found = {'x': jagged(a, b, c), 'y': x.detach().transpose(1, 2), 'z': hole}"
+    for writer, reader in ((torch, kindling), (kindling, torch), (kindling, kindling)):
+        file, given = io.BytesIO(), run(writer, program, "found", grad=True)
+        writer.save(given, file)
+        for weights_only in (True, False):
+            found = reader.load(io.BytesIO(file.getvalue()), weights_only=weights_only)
+            for name, value in given.items():
+                assert type(found[name]).__name__ == "NestedTensor" and found[name].requires_grad == value.requires_grad
+                assert [each.tolist() for each in found[name].unbind()] == [each.tolist() for each in value.unbind()]
+
+
+@pytest.mark.parametrize("given", ["({},)", "({'values': 1, 'offsets': 2},)", "(1,)", "()"])
+def test_a_file_with_another_call_is_refused(given):
+    import pickle
+
+    class Odd:
+        def __reduce__(self):
+            from kindling.nested._internal.nested_tensor import _rebuild_njt
+            return _rebuild_njt, eval(given)
+
+    file = io.BytesIO()
+    kindling.save(Odd(), file)
+    with pytest.raises(pickle.UnpicklingError, match="_rebuild_njt"):
+        kindling.load(io.BytesIO(file.getvalue()))
+
+
+def test_padding_of_dense_tensors_is_refused():
+    for module in (torch, kindling):
+        with pytest.raises(NotImplementedError, match="to_padded_tensor"):
+            module.nested.to_padded_tensor(module.ones(2), 0.0)
 
 
 def test_other_operators_refuse():

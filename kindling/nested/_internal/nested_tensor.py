@@ -275,12 +275,22 @@ class NestedTensor(Tensor):
             found = memo[id(self)] = found.requires_grad_(self.requires_grad)
         return found
 
+    def __setstate__(self, state):
+        """What PyTorch's files say beside the call that makes the tensor: the same once more."""
+
     def __reduce_ex__(self, protocol):
-        return _rebuild, (self._values.detach(), self._offsets, self._lengths, self._ragged_idx, self.requires_grad)
+        known = {} if self._shortest is None or self._longest is None else {"min_seqlen": torch.empty(0, self._shortest), "max_seqlen": torch.empty(0, self._longest)}
+        return _rebuild_njt, ({"values": self._values.detach(), "offsets": self._offsets, "lengths": self._lengths, "_ragged_idx": self._ragged_idx,
+                               "_metadata_cache": known, "requires_grad": self.requires_grad},)
 
 
-def _rebuild(values, offsets, lengths, ragged, requires_grad):
-    return make(values, offsets, lengths, ragged).requires_grad_(requires_grad)
+def _rebuild_njt(constructor_kwargs):
+    """A nested tensor from what a file says of it; PyTorch's files name this function."""
+    given = dict(constructor_kwargs)
+    known = given.get("_metadata_cache") or {}
+    shortest, longest = (None if known.get(each) is None else int(known[each].shape[1]) for each in ("min_seqlen", "max_seqlen"))
+    found = make(given["values"], given["offsets"], given.get("lengths"), given.get("_ragged_idx", 1), shortest, longest)
+    return found.requires_grad_(bool(given.get("requires_grad", False)))
 
 
 def make(values, offsets, lengths=None, ragged=1, shortest=None, longest=None):

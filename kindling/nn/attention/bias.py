@@ -18,7 +18,7 @@ class CausalBias(torch.Tensor):
     """A causal mask of (seq_len_q, seq_len_kv); attention takes it as `attn_mask`."""
 
     def __new__(cls, variant, seq_len_q, seq_len_kv):
-        return torch.Tensor._make_subclass(cls, torch.empty(seq_len_q, seq_len_kv, device="cpu"))
+        return torch.Tensor._make_subclass(cls, torch.empty(int(variant), seq_len_q, seq_len_kv, device="cpu"))    # PyTorch's has this shape, too
 
     def __init__(self, variant, seq_len_q, seq_len_kv):
         super().__init__()

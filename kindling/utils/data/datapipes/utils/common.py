@@ -58,7 +58,7 @@ def _check_unpickable_fn(fn):
     while isinstance(fn, functools.partial):
         fn = fn.func
     if inspect.isfunction(fn) and ("<locals>" in fn.__qualname__ or fn.__name__ == "<lambda>"):
-        what = "Lambda" if fn.__name__ == "<lambda>" else "Local"
+        what = "Local" if "<locals>" in fn.__qualname__ else "Lambda"
         warnings.warn(f"{what} function is not supported by pickle, please use regular python function or functools.partial instead.", stacklevel=3)
 
 
