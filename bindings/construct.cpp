@@ -81,6 +81,7 @@ PyObject* tensor_to_list(PyObject* self) {
         if (tensor.impl()->key & key::Private) tensor = host_copy(tensor);
         tensor = resolved(tensor);
         KINDLING_CHECK(NotImplemented, !tensor.is_meta(), "Cannot copy out of meta tensor; no data!");
+        if (category(tensor.impl()->dtype) != 1 && !refuse_break("refuse_list", self)) throw_python();
         need_memory(tensor.impl());
         TensorImpl* impl = tensor.impl();
         return list_of(tensor.numel() ? static_cast<char*>(impl->data()) : nullptr, impl->sizes(), impl->strides(), impl->ndim, impl->dtype);
@@ -282,6 +283,7 @@ static void holder_dealloc(PyObject* self) {
 }
 static PyObject* holder_interface(PyObject* self, void*) {
     const TensorImpl* impl = reinterpret_cast<ArrayHolder*>(self)->impl;
+    if (impl->numel && !settled(impl->storage)) return nullptr;
     auto item = static_cast<int64_t>(item_size(impl->dtype));
     Sizes strides;
     for (int64_t stride : impl->strides()) strides.push_back(stride * item);
@@ -681,6 +683,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     static constexpr const char* formats[] = {"B", "b", "h", "i", "q", "e", "f", "d", "Zf", "Zd", "?", nullptr, "H", "I", "Q"};
     TensorImpl* impl = impl_of(self);
     view->obj = nullptr;
+    if (impl->numel && impl->storage && !settled(impl->storage)) return -1;
     const char* format = formats[static_cast<int>(impl->dtype)];
     const char* problem = !format ? "bfloat16 has no buffer format"
                           : impl->numel && !impl->storage->data() ? "a tensor without memory has no buffer"

@@ -87,6 +87,10 @@ template <class F> PyObject* guarded(F&& body) {
 template <class F> int guarded_int(F&& body) {
     try { return body(); } catch (...) { set_error(); return -1; }
 }
+/// Runs what was put off and touches the memory, so that Storage::data() cannot raise after it. False with an error set.
+inline bool settled(Storage* storage) {
+    return guarded_int([&] { storage->data(); return 0; }) == 0;
+}
 /// Throws Error(Python): the Python error that is set passes through C++ code.
 [[noreturn]] void throw_python();
 /// A bool argument; TypeError for anything else.

@@ -103,11 +103,12 @@ static PyObject* storage_sizeof(PyObject* self, PyObject*) { return PyLong_FromS
 static Py_ssize_t storage_length(PyObject* self) { return static_cast<Py_ssize_t>(of(self)->bytes); }
 /// False with an error set where there are bytes without memory.
 static bool has_memory(Storage* s) {
+    if (!settled(s)) return false;
     if (!s->bytes || s->data()) return true;
     PyErr_Format(PyExc_NotImplementedError, "Not available for '%s' device type", name(s->device.type));
     return false;
 }
-static PyObject* storage_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(of(self)->data()); }
+static PyObject* storage_data_ptr(PyObject* self, PyObject*) { return settled(of(self)) ? PyLong_FromVoidPtr(of(self)->data()) : nullptr; }
 static PyObject* storage_element_size(PyObject*, PyObject*) { return PyLong_FromLong(1); }
 static PyObject* storage_resizable(PyObject* self, PyObject*) { return PyBool_FromLong(of(self)->resizable); }
 static PyObject* storage_is_shared(PyObject* self, PyObject*) { return PyBool_FromLong(of(self)->shared); }
@@ -141,6 +142,7 @@ static PyObject* storage_copy(PyObject* self, PyObject* args) {
         PyErr_Format(PyExc_RuntimeError, "size does not match, self was %zu bytes but src was %zu bytes", of(self)->bytes, from->bytes);
         return nullptr;
     }
+    if (!settled(from) || !settled(of(self))) return nullptr;
     if (from->bytes && of(self)->data() && from->data()) memmove(of(self)->data(), from->data(), from->bytes);
     of(self)->version.fetch_add(1);
     return Py_NewRef(self);
@@ -158,6 +160,7 @@ static PyObject* storage_fill(PyObject* self, PyObject* value) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "fill_ expects an int");
         return nullptr;
     }
+    if (!settled(of(self))) return nullptr;
     if (of(self)->data()) memset(of(self)->data(), static_cast<int>(byte), of(self)->bytes);
     of(self)->version.fetch_add(1);
     return Py_NewRef(self);
@@ -300,6 +303,7 @@ static int storage_buffer(PyObject* self, Py_buffer* view, int flags) {
         PyErr_SetString(PyExc_BufferError, "a meta storage has no memory");
         return -1;
     }
+    if (!settled(s)) return -1;
     int rc = PyBuffer_FillInfo(view, self, s->data() ? s->data() : &nothing, static_cast<Py_ssize_t>(s->bytes), 0, flags);
     if (rc == 0) s->exported.fetch_add(1);
     return rc;
@@ -384,12 +388,14 @@ static PyObject* storage_tolist(PyObject* self, PyObject*) {
 }
 static PyObject* storage_repr(PyObject* self) {
     Storage* s = of(self);
+    if (!settled(s)) return nullptr;
     std::string text;
     for (size_t i = 0; i < s->bytes && s->data(); i++) text += " " + std::to_string(static_cast<unsigned char*>(s->data())[i]) + "\n";
     return PyUnicode_FromFormat("%s[torch.storage.UntypedStorage(device=%s) of size %zu]", text.c_str(), name(s->device.type), s->bytes);
 }
 static PyObject* storage_reduce(PyObject* self, PyObject*) {
     Storage* s = of(self);
+    if (!settled(s)) return nullptr;
     PyObject* bytes = PyBytes_FromStringAndSize(static_cast<char*>(s->data()), s->data() ? static_cast<Py_ssize_t>(s->bytes) : 0);
     return bytes ? Py_BuildValue("O(N)", storage_type, bytes) : nullptr;
 }
@@ -476,11 +482,13 @@ static bool seed_of(PyObject* object, uint64_t& seed) {
 static PyObject* generator_manual_seed(PyObject* self, PyObject* object) {
     uint64_t seed;
     if (!seed_of(object, seed)) return nullptr;
-    the(self).manual_seed(seed);
-    return Py_NewRef(self);
+    return guarded([&] {
+        the(self).manual_seed(seed);
+        return Py_NewRef(self);
+    });
 }
 static PyObject* generator_seed(PyObject* self, PyObject*) {
-    return PyLong_FromUnsignedLongLong(the(self).seed());
+    return guarded([&] { return PyLong_FromUnsignedLongLong(the(self).seed()); });
 }
 static PyObject* generator_initial_seed(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(the(self).initial_seed()); }
 static PyObject* generator_get_state(PyObject* self, PyObject*) {
@@ -502,11 +510,13 @@ static PyObject* generator_set_state(PyObject* self, PyObject* state) {
     });
 }
 static PyObject* generator_clone(PyObject* self, PyObject*) {
-    PyObject* copy = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type));
+    Object copy(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type)));
     if (!copy) return nullptr;
-    the(copy).copy_from(the(self));
-    the(copy).device = the(self).device;
-    return copy;
+    return guarded([&] {
+        the(copy.get()).copy_from(the(self));
+        the(copy.get()).device = the(self).device;
+        return copy.take();
+    });
 }
 static PyObject* generator_device(PyObject* self, void*) { return device_object(the(self).device); }
 static PyObject* generator_reduce(PyObject* self, PyObject*) {

@@ -1,6 +1,7 @@
 // bindings/tensor_numbers.cpp: arithmetic and comparison operators of Tensor: a + b calls aten::add.Tensor directly.
 #include "core/batch.h"
 #include "bindings/tensor.h"
+#include "bindings/types.h"
 #include "core/shape.h"
 
 namespace kindling::python {
@@ -276,6 +277,7 @@ static int nb_bool(PyObject* self) {
         const Batch* batch = batch_behind(impl);
         KINDLING_CHECK(Runtime, !batch || !batch->batched, "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
                        "please shout over at https://github.com/pytorch/functorch/issues/257 .");
+        if (!refuse_break("refuse_branch", self)) throw_python();
         return tensor_of(self).item_scalar().to_bool() ? 1 : 0;
     });
 }
@@ -320,6 +322,7 @@ static PyObject* nb_index(PyObject* self) {
         TensorImpl* impl = impl_of(self);
         KINDLING_CHECK(Type, impl->numel == 1 && category(impl->dtype) <= 1,
                        "only integer tensors of a single element can be converted to an index");
+        if (!refuse_break("refuse_index", self)) throw_python();
         Object number(checked(scalar_object(tensor_of(self).item_scalar())));
         return PyNumber_Long(number.get());
     });

@@ -360,6 +360,7 @@ static PyObject* tensor_repr(PyObject* self) {
         Py_XDECREF(function);
         if (result || PyErr_Occurred()) return result;
     }
+    if (!refuse_break("refuse_text", self)) return nullptr;
     return repr_with(self, nullptr);
 }
 /// Tensor.__repr__(self, *, tensor_contents=None), for classes that show what they wrap.

@@ -18,6 +18,10 @@ bool init_module_state(PyObject* module);
 bool init_source(PyObject* module);
 bool init_devices(PyObject* module);
 bool init_profile(PyObject* module);
+bool init_compiled(PyObject* module);
+
+/// Asks _compile_breaks.`what`(object) where a call that has to stay in one graph is open. False: it refused, with an error set.
+bool refuse_break(const char* what, PyObject* object);
 
 bool layout_of_object(PyObject* object, Layout& layout);
 bool memory_format_of_object(PyObject* object, MemoryFormat& format);

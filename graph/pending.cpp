@@ -56,6 +56,7 @@ public:
     Guard(const Guard&) = delete;
     void lock() {
         if (!queue_.lock_.try_lock()) {
+            KINDLING_CHECK(Runtime, queue_.runs_in_.load(std::memory_order_relaxed) != &thread_state, "what a backend made of a compiled function reads a value that it is to compute itself");
             Unlocked unlocked(true);
             queue_.lock_.lock();
         }
@@ -377,6 +378,11 @@ struct QueueReturner {
     }
 };
 
+static void list(Pending* queue) {
+    auto* listed = new Listed{queue, all_queues.load(std::memory_order_relaxed)};
+    while (!all_queues.compare_exchange_weak(listed->next, listed, std::memory_order_release)) {}
+}
+
 [[gnu::cold]] static void take_queue() {
     static thread_local QueueReturner at_end;
     (void)at_end;
@@ -387,8 +393,7 @@ struct QueueReturner {
         return;
     }
     mine = new Pending;
-    auto* listed = new Listed{mine, all_queues.load(std::memory_order_relaxed)};
-    while (!all_queues.compare_exchange_weak(listed->next, listed, std::memory_order_release)) {}
+    list(mine);
 }
 
 void begin_recording() {
@@ -405,6 +410,98 @@ void end_recording() {
     thread_state.recording = nullptr;
     thread_state.include &= ~static_cast<uint32_t>(key::Deferred);
     if (!queue->empty()) queue->run(true);
+}
+
+// ---- what others put off
+
+static constinit std::vector<Foreign*>* idle_foreign = nullptr;
+
+Foreign* take_foreign(void (*fill)(void*), void (*drop)(void*), void* context) {
+    Foreign* queue = nullptr;
+    {
+        std::lock_guard<std::mutex> guard(pool_lock);
+        if (idle_foreign && !idle_foreign->empty()) {
+            queue = idle_foreign->back();
+            idle_foreign->pop_back();
+        }
+    }
+    if (!queue) list(queue = new Foreign);
+    queue->fill_ = fill;
+    queue->drop_ = drop;
+    queue->context_ = context;
+    return queue;
+}
+
+void give_back(Foreign* queue) {
+    if (!queue->empty()) return;
+    queue->drop_(queue->context_);
+    std::lock_guard<std::mutex> guard(pool_lock);
+    if (!idle_foreign) idle_foreign = new std::vector<Foreign*>;
+    idle_foreign->push_back(queue);
+}
+
+int64_t Foreign::touch(Storage* storage, bool written, bool made) {
+    if (slot(storage) < 0) written ? storage->data() : storage->data_to_read();
+    Guard guard(*this);
+    const int64_t slot = slot_of(storage, written);
+    made_.resize(slots_.size());
+    if (made) made_[static_cast<size_t>(slot)] = true;
+    has_loops_.store(true, std::memory_order_relaxed);
+    return slot;
+}
+
+int64_t Foreign::slot(const Storage* storage) {
+    Guard guard(*this);
+    return find(storage);
+}
+
+void Foreign::run() { Pending::run(); }
+
+void Foreign::draw() {
+    draws_.queue = this;
+    draws_.draw = [](Generator::Waiting* draws) { static_cast<Draws*>(draws)->queue->run(); };
+    default_generator().put_off(&draws_);
+    has_loops_.store(true, std::memory_order_relaxed);
+}
+
+// The next two are for `fill`, which runs under the lock.
+bool Foreign::is_wanted(int64_t slot) { return slots_.at(static_cast<size_t>(slot)).storage->owners() > 0; }
+
+bool Foreign::fill(int64_t slot, Storage* from) {
+    Storage* to = slots_.at(static_cast<size_t>(slot)).storage;
+    if (from == to || from->use_count() > 1 || from->deleter || to->deleter || from->bytes != to->bytes || from->shared || from->exported.load()) return false;
+    from->data();
+    if (to->state.load(std::memory_order_relaxed) & Storage::Unallocated) to->allocate_now();
+    std::swap(from->memory, to->memory);
+    return true;
+}
+
+/// While it is filled, what it is computed from is as any other memory; what it fills stays pending for other threads.
+void Foreign::mark(bool pending) {
+    for (size_t i = 0; i < slots_.size(); i++) {
+        const uint32_t mark = slots_[i].written ? 1 + Storage::Written : 1;
+        std::atomic<uint32_t>& state = slots_[i].storage->state;
+        if (!made_[i]) pending ? state.fetch_add(mark, std::memory_order_release) : state.fetch_sub(mark, std::memory_order_release);
+    }
+}
+
+void Foreign::run_locked(bool) {
+    if (empty()) return;
+    if (draws_.queue) default_generator().forget(&draws_);   // draws that fail are in nobody's way: they come later, if at all
+    draws_.queue = nullptr;
+    mark(false);
+    runs_in_.store(&thread_state, std::memory_order_relaxed);
+    try {
+        fill_(context_);
+    } catch (...) {
+        runs_in_.store(nullptr, std::memory_order_relaxed);
+        mark(true);
+        throw;
+    }
+    runs_in_.store(nullptr, std::memory_order_relaxed);
+    mark(true);
+    made_.clear();
+    drop();
 }
 
 }  // namespace kindling

@@ -10,6 +10,7 @@
 #include "core/ref.h"
 #include "core/storage.h"
 #include "kernels/loop.h"
+#include "runtime/random.h"
 
 namespace kindling {
 
@@ -69,14 +70,14 @@ public:
     static constexpr size_t most_loops = 2000;
     static constexpr int64_t most_bytes = int64_t{1} << 30;
 
-private:
+protected:
     friend void settle(Storage*, bool);
     struct Slot { Storage* storage; bool written; };
     class Guard;
 
     int64_t slot_of(Storage* storage, bool written);
     int64_t find(const Storage* storage) const;
-    void run_locked(bool at_end = false);
+    virtual void run_locked(bool at_end = false);
     void execute(const Plan& plan);
     void keep(const std::vector<int>& loops);
     void drop();
@@ -84,6 +85,7 @@ private:
 
     std::mutex lock_;
     std::atomic<bool> has_loops_{false};
+    std::atomic<const void*> runs_in_{nullptr};   // the thread that runs what somebody else has put off
     RecordedLoops recorded_;
     std::vector<Slot> slots_;
     std::vector<Storage*> dropped_;     // to be released when the lock is open
@@ -92,6 +94,39 @@ private:
     std::vector<std::unique_ptr<Plan>> plans_;
 };
 inline void release(Pending*) {}        // queues stay for the next thread
+
+/// Memory that somebody else will fill: the backend of a compiled function, which knows what to compute. Loops that others put off
+/// and that memory know of each other as the loops of two threads do.
+class KINDLING_VISIBLE Foreign : public Pending {
+public:
+    /// The slot of what is read or written there, or, where it was `made` for it, is to be filled. What others put off there runs first.
+    int64_t touch(Storage* storage, bool written, bool made);
+    int64_t slot(const Storage* storage);
+    void run();
+    /// Says that it draws random numbers, from the default generator: whoever uses that has them drawn first.
+    void draw();
+    /// Whether anybody but the queue holds it.
+    bool is_wanted(int64_t slot);
+    /// Exchanges its memory for that of `from`, and says whether it did: only where nobody else holds that, and it is as large.
+    bool fill(int64_t slot, Storage* from);
+
+private:
+    friend Foreign* take_foreign(void (*)(void*), void (*)(void*), void*);
+    friend void give_back(Foreign*);
+    void run_locked(bool at_end) override;
+    void mark(bool pending);
+
+    struct Draws : Generator::Waiting { Foreign* queue; };
+    std::vector<bool> made_;
+    Draws draws_{};
+    void (*fill_)(void*) = nullptr;      // fills all of it; holds the queue's lock
+    void (*drop_)(void*) = nullptr;
+    void* context_ = nullptr;
+};
+/// A queue that is filled by `fill(context)`; `drop(context)` says that it was given back. One with work left stays where it is:
+/// who reads that tries again.
+KINDLING_VISIBLE Foreign* take_foreign(void (*fill)(void*), void (*drop)(void*), void* context);
+KINDLING_VISIBLE void give_back(Foreign* queue);
 
 /// A loop over fewer elements runs at once, if all that it touches is there: to put it off costs more than it could save.
 KINDLING_VISIBLE extern std::atomic<int64_t> smallest_loop;

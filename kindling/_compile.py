@@ -14,6 +14,7 @@ BACKENDS = {
     "aot_eager_decomp_partition": ("debug",),
     "aot_ts": ("debug",),
 }
+FUNCTIONS = {}      # of those that a program or a package has brought, by their names
 # What a mode stands for, as options.
 MODES = {
     "default": {},
@@ -25,10 +26,6 @@ MODES = {
     "max-autotune-no-cudagraphs": {"max_autotune": True, "coordinate_descent_tuning": True},
     "max-autotune": {"max_autotune": True, "triton.cudagraphs": True, "coordinate_descent_tuning": True},
 }
-
-
-class InvalidBackend(RuntimeError):
-    """A backend that ``torch.compile`` does not know."""
 
 
 class InvalidMode(ValueError, RuntimeError):
@@ -97,6 +94,22 @@ class Strategy:
         """Whether loops are put off and fused; the backends for finding faults run eagerly, and so does one of the program's own."""
         return self.backend in ("native", "inductor", "cudagraphs", "openxla", "tvm")
 
+    def around(self, function, fullgraph):
+        """`function` as a compiled call."""
+        from kindling._C import _compiled
+        backend = self.backend if callable(self.backend) else FUNCTIONS.get(self.backend)
+        if backend is None or self.fuses:
+            return _compiled(function, 0 if self.fuses else 1, fullgraph)
+        from kindling._compile_backend import Compiler
+        keywords = {"mode": self.mode} if self.mode not in (None, "default") else {}
+        if self.config:
+            keywords["options"] = self.get_compiler_config()
+        compiler = Compiler(backend, keywords)
+
+        def captured(*arguments, **keywords):
+            return compiler(function, arguments, keywords)
+        return _compiled(captured, 1, fullgraph)
+
     @property
     def compiler_name(self):
         return self.backend if isinstance(self.backend, str) else getattr(self.backend, "__name__", type(self.backend).__name__)
@@ -131,6 +144,21 @@ def _TorchCompileWrapper(backend, mode, options, dynamic):
     return Strategy(backend, mode, options, dynamic)
 
 
+def find_backend(name):
+    """The function of a backend that a program or an installed package has brought; None for those that are ours.
+
+    Raises InvalidBackend for a name that nobody has. Packages say theirs as entry points of the group ``torch_dynamo_backends``.
+    """
+    if name not in BACKENDS:
+        from importlib.metadata import entry_points
+        found = [each for each in entry_points(group="torch_dynamo_backends") if each.name == name]
+        if not found:
+            from kindling._dynamo.exc import InvalidBackend
+            raise InvalidBackend(name)
+        BACKENDS[name], FUNCTIONS[name] = (), found[0].load()
+    return FUNCTIONS.get(name)
+
+
 def compile(
     model=None,
     *,
@@ -161,10 +189,8 @@ def compile(
         raise TypeError(f"options must be a dict, not {type(options).__name__}")
     if dynamic is not None and not isinstance(dynamic, bool):
         raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
-    if isinstance(backend, str) and backend not in BACKENDS:
-        raise InvalidBackend(
-            f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
-        )
+    if isinstance(backend, str):
+        find_backend(backend)
     if backend is not None and not isinstance(backend, str) and not callable(backend):
         raise TypeError(f"backend must be a name or a function, not {type(backend).__name__}")
     strategy = backend if isinstance(backend, Strategy) else Strategy(backend or "inductor", mode, options, dynamic, name)
@@ -179,28 +205,19 @@ def compile(
 
     if isinstance(model, nn.Module):
         compiled = _optimized_module()(model)
-        object.__setattr__(compiled, "_kindling_strategy", strategy)
+        compiled._kindling_compile_with(None if disable else strategy, fullgraph)
         return compiled
     if isinstance(model, type):
         return model
 
     import functools
 
-    if disable or not strategy.fuses:
+    if disable:
         @functools.wraps(model)
         def compiled(*arguments, **keywords):
             return model(*arguments, **keywords)
     else:
-        from kindling._C import _begin_recording, _end_recording
-
-        @functools.wraps(model)
-        def compiled(*arguments, **keywords):
-            _begin_recording()
-            try:
-                return model(*arguments, **keywords)
-            finally:
-                _end_recording()
-
+        compiled = functools.update_wrapper(strategy.around(model, fullgraph), model)
     compiled._torchdynamo_orig_callable = model
     compiled._kindling_strategy = strategy
     return compiled
@@ -217,7 +234,6 @@ def _optimized_module():
 
 def _make_optimized_module():
     from kindling import nn
-    from kindling._C import _begin_recording, _end_recording
 
     class OptimizedModule(nn.Module):
         """A module under ``torch.compile``; the original is ``_orig_mod``, and its attributes show through."""
@@ -226,6 +242,14 @@ def _make_optimized_module():
             super().__init__()
             self._orig_mod = mod
             self.training = mod.training
+            self._kindling_compile_with(Strategy(), False)
+
+        def _kindling_compile_with(self, strategy, fullgraph):
+            """Says how calls are compiled; None: they are not."""
+            values = {"_kindling_strategy": strategy, "_kindling_whole": fullgraph,
+                      "_kindling_call": strategy.around(self._orig_mod, fullgraph) if strategy is not None else self._orig_mod}
+            for name, value in values.items():
+                object.__setattr__(self, name, value)
 
         def __getattr__(self, name):
             if name == "_orig_mod":
@@ -242,17 +266,10 @@ def _make_optimized_module():
             delattr(self._orig_mod, name)
 
         def __reduce__(self):
-            return (_restore, (self._orig_mod,))
+            return (_restore, (self._orig_mod, self._kindling_strategy, self._kindling_whole))
 
         def forward(self, *arguments, **keywords):
-            strategy = self.__dict__.get("_kindling_strategy")
-            if strategy is not None and not strategy.fuses:
-                return self._orig_mod(*arguments, **keywords)
-            _begin_recording()
-            try:
-                return self._orig_mod(*arguments, **keywords)
-            finally:
-                _end_recording()
+            return self._kindling_call(*arguments, **keywords)
 
     OptimizedModule.__qualname__ = "OptimizedModule"
     return OptimizedModule
@@ -261,10 +278,33 @@ def _make_optimized_module():
 OptimizedModule = None
 
 
-def _restore(module):
-    return _optimized_module()(module)
+def _restore(module, strategy=None, fullgraph=False):
+    compiled = _optimized_module()(module)
+    compiled._kindling_compile_with(strategy, fullgraph)
+    return compiled
+
+
+def apart(fn=None, recursive=True, *, reason=None, wrapping=True):
+    """``torch.compiler.disable``: `fn` is called outside of any compiled call that is open; also a decorator.
+
+    Loops are not put off in it, and `torch.compiler.is_compiling()` is False. In a call with fullgraph=True it raises
+    ``torch._dynamo.exc.Unsupported``. Modules and classes are given back as they are.
+    """
+    if fn is None:
+        return lambda function: apart(function, recursive)
+    if not callable(fn):
+        raise AssertionError(f"A callable function is expected, but {type(fn)} is provided.")
+    from kindling import nn
+    if isinstance(fn, (type, nn.Module)):
+        return fn
+    import functools
+
+    from kindling._C import _compiled
+    apart_from_it = functools.update_wrapper(_compiled(getattr(fn, "_torchdynamo_orig_callable", fn), 2, False), fn)
+    apart_from_it._torchdynamo_disable, apart_from_it._torchdynamo_orig_callable = True, fn
+    return apart_from_it
 
 
 def _disable_dynamo(fn=None, recursive=True):
-    """The function itself, which nothing compiles; also a decorator with arguments."""
-    return fn if fn is not None else lambda fn: fn
+    """`apart`, as parts of PyTorch call it."""
+    return apart(fn, recursive)

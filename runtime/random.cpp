@@ -55,6 +55,16 @@ void Generator::seed_engine(uint64_t seed) {
     seeded_ = true;
 }
 
+void Generator::draw_what_waits() const {
+    if (Waiting* waiting = waiting_.exchange(nullptr)) waiting->draw(waiting);
+}
+
+void Generator::put_off(Waiting* draws) {
+    if (waiting_.load() == draws) return;
+    draw_what_waits();
+    waiting_.store(draws);
+}
+
 void Generator::manual_seed(uint64_t seed) {
     GeneratorLock guard(*this);
     initial_seed_ = seed;

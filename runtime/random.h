@@ -3,6 +3,7 @@
 #pragma once
 #include <pthread.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,15 +51,25 @@ public:
     /// Becomes a copy of `other`'s stream.
     void copy_from(const Generator& other);
 
-    /// Held by everything that draws more than one number.
-    void lock() const { pthread_mutex_lock(&mutex_); }
+    /// Held by everything that draws more than one number, or asks for the state. Draws that were put off come first.
+    void lock() const {
+        if (waiting_.load(std::memory_order_relaxed)) [[unlikely]] draw_what_waits();
+        pthread_mutex_lock(&mutex_);
+    }
     void unlock() const { pthread_mutex_unlock(&mutex_); }
+
+    /// Draws that were put off (graph/pending.h). At most one at a time: a second one has the first drawn.
+    struct Waiting { void (*draw)(Waiting*); };
+    void put_off(Waiting* draws);
+    void forget(Waiting* draws) { waiting_.compare_exchange_strong(draws, nullptr); }
 
 private:
     static constexpr int state_words = 624;
     void twist();
     void seed_engine(uint64_t seed);
+    void draw_what_waits() const;
 
+    mutable std::atomic<Waiting*> waiting_{nullptr};
     mutable pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
     uint64_t initial_seed_ = default_seed;
     int32_t left_ = 1; // words not yet drawn, plus one

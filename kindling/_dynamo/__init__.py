@@ -1,12 +1,15 @@
 """``torch._dynamo``: what programs say to PyTorch's compiler. Functions run as they are, so marks give the function itself."""
 import kindling
 from kindling import _eagerly
+from kindling import compiler as _compiler
 from kindling.compiler import is_compiling, list_backends, set_stance  # noqa: F401
 
-for _name in ("allow_in_graph assume_constant_result disable disallow_in_graph dont_skip_tracing forbid_in_graph nonstrict_trace "
+disable = _compiler.disable
+
+for _name in ("allow_in_graph assume_constant_result disallow_in_graph dont_skip_tracing forbid_in_graph nonstrict_trace "
               "disable_nested_graph_breaks run").split():
     globals()[_name] = _eagerly.mark(_name)
-for _name in ("graph_break mark_dynamic maybe_mark_dynamic mark_static mark_static_address override_optimization_hint reset "
+for _name in ("mark_dynamic maybe_mark_dynamic mark_static mark_static_address override_optimization_hint reset "
               "reset_recompile_user_contexts set_recursion_limit skip_frame step_unsupported mark_unbacked reset_code_caches").split():
     globals()[_name] = _eagerly.nothing(_name)
 
@@ -24,6 +27,13 @@ class error_on_graph_break(_eagerly.Block):
 
 class override_cudagraphs(_eagerly.Block):
     """A block in which graphs of CUDA calls would be on or off."""
+
+
+def graph_break(msg=""):
+    """Ends the graph that is being made; Unsupported in a compiled call with fullgraph=True."""
+    if kindling._C._is_whole():
+        from kindling import _compile_breaks
+        _compile_breaks.refuse_wish(msg)
 
 
 def optimize(backend="inductor", *, nopython=False, disable=False, dynamic=None, **options):
@@ -47,17 +57,15 @@ def patch_dynamo_config(arg1=None, arg2=None, **kwargs):
 
 
 def is_dynamo_disable_recursive(method):
-    """Whether `disable` marked it: nothing is marked."""
-    return None
+    """True if `disable` marked it, None otherwise: what it calls is apart as well."""
+    return True if getattr(method, "_torchdynamo_disable", False) else None
 
 
 def lookup_backend(compiler_fn):
-    """A backend by its name; RuntimeError if there is none of that name, and no code is made by any."""
-    from kindling._compile import BACKENDS, InvalidBackend
+    """A backend by its name, or the function itself. InvalidBackend if there is none of that name; ours give the graph."""
+    from kindling._compile import find_backend
     if isinstance(compiler_fn, str):
-        if compiler_fn not in BACKENDS:
-            raise InvalidBackend(f"Invalid backend: {compiler_fn!r}, see `torch._dynamo.list_backends()` for available backends.")
-        return lambda graph, inputs: graph
+        return find_backend(compiler_fn) or (lambda graph, inputs, **keywords: graph)
     return compiler_fn
 
 
@@ -65,8 +73,9 @@ def register_backend(compiler_fn=None, name=None, tags=()):
     """Makes a backend known to `torch.compile` by a name, its function's own if none is given."""
     if compiler_fn is None:
         return lambda function: register_backend(function, name, tags)
-    from kindling._compile import BACKENDS
-    BACKENDS[name or compiler_fn.__name__] = tuple(tags)
+    from kindling._compile import BACKENDS, FUNCTIONS
+    name = name or compiler_fn.__name__
+    BACKENDS[name], FUNCTIONS[name] = tuple(tags), compiler_fn
     return compiler_fn
 
 

@@ -51,6 +51,7 @@ def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise
         return results
 
     results = scan(moved)
+    scan = None             # it calls itself: a cycle that would keep its tensors
     if reverse:
         results = [each.flip(0) for each in results]
     return _pytree.tree_unflatten([each.movedim(0, at) for each, at in zip(results, dims)], tree)

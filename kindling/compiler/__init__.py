@@ -1,7 +1,9 @@
 """``torch.compiler``: the settings around ``torch.compile``, which traces nothing and makes no code of Python."""
 
 from kindling import _eagerly
+from kindling._C import _is_compiling
 from kindling._compile import BACKENDS
+from kindling._compile import apart as disable  # noqa: F401
 
 __path__ = []       # its settings are declared in _absent
 
@@ -21,13 +23,15 @@ def explain(function):
 
 
 def is_compiling():
-    """False: nothing is being compiled."""
-    return False
+    """Whether a call of a compiled function is open in this thread.
+
+    >>> torch.compile(lambda: torch.compiler.is_compiling())(), torch.compiler.is_compiling()
+    (True, False)
+    """
+    return _is_compiling()
 
 
-def is_dynamo_compiling():
-    """False: nothing is being compiled."""
-    return False
+is_dynamo_compiling = is_compiling
 
 
 def is_exporting():
@@ -45,8 +49,8 @@ def list_backends(exclude_tags=("debug", "experimental")):
 
 
 # They say something to a compiler; the function is called as it is.
-disable, allow_in_graph, assume_constant_result, nested_compile_region, wrap_numpy = map(_eagerly.mark, (
-    "disable", "allow_in_graph", "assume_constant_result", "nested_compile_region", "wrap_numpy"))
+allow_in_graph, assume_constant_result, nested_compile_region, wrap_numpy = map(_eagerly.mark, (
+    "allow_in_graph", "assume_constant_result", "nested_compile_region", "wrap_numpy"))
 cudagraph_mark_step_begin, set_enable_guard_collectives = map(_eagerly.nothing, ("cudagraph_mark_step_begin", "set_enable_guard_collectives"))
 
 

@@ -482,17 +482,18 @@ def tree_flatten(tree, is_leaf=None):
             *])]))
     """
     leaves = []
+    return leaves, _flatten_to(leaves, tree, is_leaf)
 
-    def walk(node):
-        kind = _get_node_type(node)
-        definition = SUPPORTED_NODES.get(kind)
-        if definition is None or (is_leaf is not None and is_leaf(node)):
-            leaves.append(node)
-            return _LEAF_SPEC
-        children, context = definition[1](node)
-        return TreeSpec(kind, context, [walk(child) for child in children])
-    spec = walk(tree)
-    return leaves, spec
+
+def _flatten_to(leaves, node, is_leaf):
+    # Not a function inside tree_flatten: one that calls itself would keep the leaves until the collector comes by.
+    kind = _get_node_type(node)
+    definition = SUPPORTED_NODES.get(kind)
+    if definition is None or (is_leaf is not None and is_leaf(node)):
+        leaves.append(node)
+        return _LEAF_SPEC
+    children, context = definition[1](node)
+    return TreeSpec(kind, context, [_flatten_to(leaves, child, is_leaf) for child in children])
 
 
 def tree_unflatten(leaves, treespec):

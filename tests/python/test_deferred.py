@@ -395,5 +395,6 @@ assert y.tolist() and _C._graph_counts() == {"recorded": 2, "ran": 1, "plans": 1
 @pytest.mark.parametrize("seed", [1, random.randrange(10**6)])
 def test_random_programs(seed):
     """Random programs, eager beside deferred; the second seed is another one each time."""
-    done = subprocess.run([sys.executable, ROOT / "tests" / "fuzz" / "deferred.py", "--count", "400", "--seed", str(seed)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for what, count in ([], "400"), (["--graphs"], "100"):
+        done = subprocess.run([sys.executable, ROOT / "tests" / "fuzz" / "deferred.py", *what, "--count", count, "--seed", str(seed)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr

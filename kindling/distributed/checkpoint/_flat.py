@@ -21,6 +21,7 @@ def flatten(state_dict):
                 raise ValueError(f"duplicated flatten key {name}")
             values[name], places[name] = value, path
     walk((), state_dict)
+    walk = None             # it calls itself: a cycle that would keep the tensors
     return values, places
 
 

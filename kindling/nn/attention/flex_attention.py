@@ -150,7 +150,9 @@ def _at(mod, scores, batch, head, query, key):
 
     if 0 in shape:
         return torch.zeros(shape, dtype=torch.bool if scores is None else scores.dtype)
-    return solve(())
+    result = solve(())
+    solve = None            # it calls itself: a cycle that would keep its tensors
+    return result
 
 
 def _places(count, device):

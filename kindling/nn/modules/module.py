@@ -988,6 +988,7 @@ class Module:
                                          "done inplace.")
 
         load(self, state_dict)
+        load = None         # it calls itself, and would keep the tensors until the collector comes by
         if strict:
             if unexpected_keys:
                 error_msgs.insert(0, "Unexpected key(s) in state_dict: {}. ".format(

@@ -1,0 +1,282 @@
+// bindings/compiled.cpp: what torch.compile gives for a function; and work that a program's own backend has put off.
+#include <utility>
+
+#include "bindings/types.h"
+#include "core/thread_state.h"
+#include "graph/pending.h"
+
+#include <structmember.h>
+
+namespace kindling::python {
+namespace {
+
+/// Of this thread: how many compiled calls are open, and how many of them have to stay in one graph.
+constinit thread_local int compiled_calls __attribute__((tls_model("initial-exec"))) = 0;
+constinit thread_local int whole_calls __attribute__((tls_model("initial-exec"))) = 0;
+
+/// How a function is called.
+enum Kind : int {
+    Fused, // loops are put off
+    Eager, // as it is; but the program is told that it is compiled
+    Apart, // outside of any compiled call (torch.compiler.disable)
+};
+
+struct Compiled {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject* function;
+    PyObject* dict;
+    PyObject* weak_references;
+    int kind;
+    bool whole; // fullgraph
+};
+
+PyTypeObject* compiled_type = nullptr;
+
+/// With an error set or not: ends the region. False if an error is set afterwards; that of the call comes first.
+bool end_region(bool failed) {
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    if (failed) PyErr_Fetch(&type, &value, &traceback);
+    bool ended = guarded_int([] {
+                     end_recording();
+                     return 0;
+                 }) == 0;
+    if (!failed) return ended;
+    if (!ended) PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return false;
+}
+
+PyObject* call_apart(Compiled* self, PyObject* const* arguments, size_t count, PyObject* names) {
+    if (whole_calls) {
+        PyObject* refuse = import("kindling._compile_breaks", "refuse_apart");
+        PyObject* told = refuse ? PyObject_CallOneArg(refuse, self->function) : nullptr;
+        Py_XDECREF(refuse);
+        if (!told) return nullptr;
+        Py_DECREF(told);
+    }
+    const int calls = std::exchange(compiled_calls, 0);
+    PyObject* result;
+    {
+        RunNow now;
+        result = PyObject_Vectorcall(self->function, arguments, count, names);
+    }
+    compiled_calls = calls;
+    return result;
+}
+
+PyObject* call(PyObject* object, PyObject* const* arguments, size_t count, PyObject* names) {
+    auto* self = reinterpret_cast<Compiled*>(object);
+    if (self->kind == Apart) return call_apart(self, arguments, count, names);
+    if (self->kind == Fused && guarded_int([] {
+                                   begin_recording();
+                                   return 0;
+                               }) < 0)
+        return nullptr;
+    compiled_calls++;
+    whole_calls += self->whole;
+    PyObject* result = PyObject_Vectorcall(self->function, arguments, count, names);
+    whole_calls -= self->whole;
+    compiled_calls--;
+    if (self->kind == Fused && !end_region(!result)) Py_CLEAR(result);
+    return result;
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+    auto* self = reinterpret_cast<Compiled*>(object);
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->function);
+    Py_VISIT(self->dict);
+    return 0;
+}
+int clear(PyObject* object) {
+    auto* self = reinterpret_cast<Compiled*>(object);
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+void dealloc(PyObject* object) {
+    PyObject_GC_UnTrack(object);
+    if (reinterpret_cast<Compiled*>(object)->weak_references) PyObject_ClearWeakRefs(object);
+    clear(object);
+    PyTypeObject* type = Py_TYPE(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
+    if (!object || object == Py_None) return Py_NewRef(self);
+    return PyMethod_New(self, object);
+}
+PyObject* repr(PyObject* object) {
+    return PyUnicode_FromFormat("<compiled %R>", reinterpret_cast<Compiled*>(object)->function);
+}
+/// By its name, as functions are pickled and copied.
+PyObject* reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
+
+bool make_type() {
+    if (compiled_type) return true;
+    static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyMemberDef members[] = {
+        {"__dictoffset__", T_PYSSIZET, offsetof(Compiled, dict), READONLY, nullptr},
+        {"__weaklistoffset__", T_PYSSIZET, offsetof(Compiled, weak_references), READONLY, nullptr},
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Compiled, vectorcall), READONLY, nullptr},
+        {nullptr, 0, 0, 0, nullptr},
+    };
+    static PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyType_Slot slots[] = {
+        {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+        {Py_tp_clear, reinterpret_cast<void*>(clear)},
+        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+        {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
+        {Py_tp_repr, reinterpret_cast<void*>(repr)},
+        {Py_tp_methods, methods},
+        {Py_tp_members, members},
+        {Py_tp_getset, getset},
+        {0, nullptr},
+    };
+    static PyType_Spec spec = {
+        "torch._C._Compiled", sizeof(Compiled), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+    compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+    return compiled_type != nullptr;
+}
+
+/// _compiled(function, kind, fullgraph)
+PyObject* make(PyObject*, PyObject* args) {
+    PyObject* function;
+    int kind, whole;
+    if (!PyArg_ParseTuple(args, "Oip:_compiled", &function, &kind, &whole) || !make_type()) return nullptr;
+    auto* self = reinterpret_cast<Compiled*>(compiled_type->tp_alloc(compiled_type, 0));
+    if (!self) return nullptr;
+    self->vectorcall = call;
+    self->function = Py_NewRef(function);
+    self->kind = kind;
+    self->whole = whole;
+    return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* is_compiling(PyObject*, PyObject*) { return PyBool_FromLong(compiled_calls > 0); }
+PyObject* is_whole(PyObject*, PyObject*) { return PyBool_FromLong(whole_calls > 0); }
+
+// ---- what a program's own backend has put off
+
+/// _PutOff(run): memory that `run()` will fill. Whoever asks for it calls that first.
+struct PutOff {
+    PyObject_HEAD Foreign* queue;
+};
+PyTypeObject* put_off_type = nullptr;
+
+void run_python(void* context) {
+    Lock lock;
+    Object ran(checked(PyObject_CallNoArgs(static_cast<PyObject*>(context))));
+}
+void drop_python(void* context) {
+    Lock lock;
+    Py_DECREF(static_cast<PyObject*>(context));
+}
+
+Foreign* queue_of(PyObject* self) { return reinterpret_cast<PutOff*>(self)->queue; }
+Storage* storage_behind(PyObject* tensor) {
+    if (!is_tensor(tensor)) {
+        PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(tensor)->tp_name);
+        throw_python();
+    }
+    Storage* storage = impl_of(tensor)->storage;
+    KINDLING_CHECK(Runtime, storage, "a tensor without memory cannot be put off");
+    return storage;
+}
+
+/// touch(tensor, written, made) -> the slot of its memory, which is read, written, or was made to be filled
+PyObject* touch(PyObject* self, PyObject* args) {
+    PyObject* tensor;
+    int written, made;
+    if (!PyArg_ParseTuple(args, "Opp:touch", &tensor, &written, &made)) return nullptr;
+    return guarded([&] { return PyLong_FromLongLong(queue_of(self)->touch(storage_behind(tensor), written, made)); });
+}
+/// number(tensor): the Python number that it was made of (where(x > 0, x, 2)), which takes part in type promotion as
+/// such; None for others
+PyObject* number(PyObject*, PyObject* tensor) {
+    return guarded([&]() -> PyObject* {
+        if (!is_tensor(tensor) || !impl_of(tensor)->wrapped_number) Py_RETURN_NONE;
+        return scalar_object(tensor_of(tensor).item_scalar());
+    });
+}
+PyObject* draw(PyObject* self, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        queue_of(self)->draw();
+        Py_RETURN_NONE;
+    });
+}
+/// slot(tensor): -1 where its memory is not put off here.
+PyObject* slot(PyObject* self, PyObject* tensor) {
+    return guarded([&]() -> PyObject* {
+        Storage* storage = is_tensor(tensor) ? impl_of(tensor)->storage : nullptr;
+        return PyLong_FromLongLong(storage ? queue_of(self)->slot(storage) : -1);
+    });
+}
+/// is_wanted(slot): whether anybody but the queue holds the memory.
+PyObject* is_wanted(PyObject* self, PyObject* number) {
+    const long long slot = PyLong_AsLongLong(number);
+    if (slot == -1 && PyErr_Occurred()) return nullptr;
+    return PyBool_FromLong(queue_of(self)->is_wanted(slot));
+}
+/// fill(slot, tensor): the tensor's memory becomes that of the slot. False, and nothing done, if others hold it or it
+/// is of another size.
+PyObject* fill(PyObject* self, PyObject* args) {
+    long long slot;
+    PyObject* tensor;
+    if (!PyArg_ParseTuple(args, "LO:fill", &slot, &tensor)) return nullptr;
+    return guarded([&] { return PyBool_FromLong(queue_of(self)->fill(slot, storage_behind(tensor))); });
+}
+PyObject* run_now(PyObject* self, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        queue_of(self)->run();
+        Py_RETURN_NONE;
+    });
+}
+void drop_put_off(PyObject* self) {
+    give_back(queue_of(self));
+    PyTypeObject* type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/// _put_off(run) -> a queue of memory that `run` fills
+PyObject* make_put_off(PyObject*, PyObject* function) {
+    static PyMethodDef methods[] = {{"touch", touch, METH_VARARGS, nullptr},   {"number", number, METH_O, nullptr},
+                                    {"draw", draw, METH_NOARGS, nullptr},      {"slot", slot, METH_O, nullptr},
+                                    {"is_wanted", is_wanted, METH_O, nullptr}, {"fill", fill, METH_VARARGS, nullptr},
+                                    {"run", run_now, METH_NOARGS, nullptr},    {nullptr, nullptr, 0, nullptr}};
+    static PyType_Slot slots[] = {
+        {Py_tp_dealloc, reinterpret_cast<void*>(drop_put_off)}, {Py_tp_methods, methods}, {0, nullptr}};
+    static PyType_Spec spec = {"torch._C._PutOff", sizeof(PutOff), 0, Py_TPFLAGS_DEFAULT, slots};
+    if (!put_off_type && !(put_off_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)))) return nullptr;
+    auto* self = reinterpret_cast<PutOff*>(put_off_type->tp_alloc(put_off_type, 0));
+    if (!self) return nullptr;
+    self->queue = take_foreign(run_python, drop_python, Py_NewRef(function));
+    return reinterpret_cast<PyObject*>(self);
+}
+
+} // namespace
+
+bool refuse_break(const char* what, PyObject* object) {
+    if (!whole_calls) [[likely]]
+        return true;
+    Object refuse(import("kindling._compile_breaks", what)),
+        told(refuse ? PyObject_CallOneArg(refuse.get(), object) : nullptr);
+    return static_cast<bool>(told);
+}
+
+bool init_compiled(PyObject* module) {
+    static PyMethodDef functions[] = {
+        {"_compiled", make, METH_VARARGS, nullptr},
+        {"_is_compiling", is_compiling, METH_NOARGS, nullptr},
+        {"_is_whole", is_whole, METH_NOARGS, nullptr},
+        {"_put_off", make_put_off, METH_O, nullptr},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    return PyModule_AddFunctions(module, functions) == 0;
+}
+
+} // namespace kindling::python

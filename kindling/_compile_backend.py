@@ -1,0 +1,315 @@
+"""Backends of the program's own: ``torch.compile(f, backend=function)``.
+
+The function gets a ``torch.fx.GraphModule`` of ``aten`` calls and example inputs, and gives what is called in its place. Nothing is
+guarded: Python runs at every call, and each operator below autograd is written down with results that have no values yet. When a
+value is needed, or at the end of the call, what was written down is looked up among the graphs that the backend has made something
+of. So a program may branch on values: it then has several graphs, each right.
+"""
+import operator
+import threading
+
+import kindling as torch
+from kindling import _C
+from kindling.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from kindling.utils._pytree import tree_flatten, tree_map
+
+_capturing = threading.local()
+
+
+class _Input(tuple):
+    """The number of an input of the graph, where a tensor stood."""
+
+
+class _Result(tuple):
+    """(step, which of its results or None), where a tensor stood."""
+
+
+class _Step:
+    """A call that was written down: tensors in its arguments are `_Input` or `_Result`; `results` are on the meta device."""
+
+    def __init__(self, function, args, kwargs, results):
+        self.function, self.args, self.kwargs, self.results = function, args, kwargs, results
+
+    def text(self):
+        return f"{self.function}{_text(self.args)}{_text(self.kwargs)}"
+
+
+def _text(value):
+    """A text that two arguments share where they are the same for a graph."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{name}:{_text(each)}" for name, each in sorted(value.items())) + "}"
+    if type(value) in (tuple, list):
+        return type(value).__name__ + "(" + ",".join(map(_text, value)) + ")"
+    return f"{type(value).__name__} {value!r}"
+
+
+def _header(tensor):
+    return f"{tuple(tensor.shape)}{tensor.stride()}{tensor.dtype}"
+
+
+class Compiler:
+    """A backend for one compiled function, and what it has made so far: {what was written down: what to call}."""
+
+    def __init__(self, backend, keywords):
+        self.backend, self.keywords = backend, keywords
+        self.made = {}
+
+    def __call__(self, function, args, kwargs):
+        if getattr(_capturing, "on", False):        # a compiled function in another is a part of its graph
+            return function(*args, **kwargs)
+        capture = _Capture(self)
+        _capturing.on = True
+        try:
+            with capture:
+                result = function(*args, **kwargs)
+        except BaseException:
+            capture.finish(quietly=True)
+            raise
+        finally:
+            _capturing.on = False
+        capture.finish()
+        return result
+
+    def find(self, key, build, inputs):
+        """What to call for a graph, made of it at the first time. Past the limit the graph itself runs."""
+        found = self.made.get(key)
+        if found is None:
+            module = build()
+            if len(self.made) >= torch._import("kindling._dynamo.config").recompile_limit:
+                return module
+            try:
+                found = self.backend(module, inputs, **self.keywords)
+                if not callable(found):
+                    raise TypeError(f"a backend gives what can be called, not {type(found).__name__}")
+            except Exception as error:
+                from kindling._dynamo.exc import BackendCompilerFailed
+                raise BackendCompilerFailed(self.backend, error).with_traceback(error.__traceback__) from error
+            self.made[key] = found
+        return found
+
+
+class _Capture(TorchDispatchMode):
+    """Writes down the operators of one compiled call, and has them computed when a value is needed."""
+
+    def __init__(self, compiler):
+        super().__init__()
+        self.compiler = compiler
+        self.lock = threading.RLock()               # another thread may need a value
+        self.forget()
+        self.queue = _C._put_off(self.compute)
+
+    def forget(self):
+        self.steps, self.inputs, self.places, self.bases = [], [], {}, {}
+        self.writes = self.draws = False
+
+    def finish(self, quietly=False):
+        try:
+            self.queue.run()
+        except Exception:
+            if not quietly:
+                raise
+
+    # ---- writing down
+
+    @staticmethod
+    def can_hold(func, tensors):
+        """Whether a graph can have this call: the shapes of its results do not follow from values, and its tensors are plain ones."""
+        if {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output, torch.Tag.inplace_view} & set(func.tags):
+            return False
+        return all(type(each) in (torch.Tensor, torch.nn.Parameter) and each.layout == torch.strided and each.device.type == "cpu"
+                   and not each.is_conj() and not each.is_neg() and not each.is_quantized for each in tensors)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
+        with self.lock:
+            if any(each.dim() == 0 and self.queue.number(each) is not None for each in tensors):
+                func, args, tensors = self.with_numbers(func, args)
+            written = self.write_down(func, args, kwargs, tensors) if self.can_hold(func, tensors) else None
+            if written is not None:
+                return written[0]
+            self.queue.run()
+        return func(*args, **kwargs)
+
+    def with_numbers(self, func, args):
+        """A call with the numbers that some of its tensors were made of in their places, and the other tensors: of the overload for
+        numbers, if there is one, or of the same, which takes them as well."""
+        values = [self.queue.number(each) if isinstance(each, torch.Tensor) and each.dim() == 0 else None for each in args]
+        args = tuple(each if value is None else value for each, value in zip(args, values))
+        kinds = [str(each.type) if value is None else "number" for each, value in zip(func._schema.arguments, values + [None] * len(func._schema.arguments))]
+        for name in func.overloadpacket.overloads():
+            other = getattr(func.overloadpacket, name)
+            if [str(each.type) for each in other._schema.arguments] == kinds:
+                func = other
+        return func, args, [each for each in tree_flatten(args)[0] if isinstance(each, torch.Tensor)]
+
+    def write_down(self, func, args, kwargs, tensors):
+        """(what the call gives,), or None where it has to run."""
+        arguments, results = func._schema.arguments, func._schema.returns
+        draws = torch.Tag.nondeterministic_seeded in func.tags
+        if draws and any(isinstance(each, torch.Generator) for each in (*args, *kwargs.values())):
+            return None
+        mutated = []
+        for place, argument in enumerate(arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                if argument.is_out:
+                    return None
+                value = args[place] if place < len(args) else kwargs.get(argument.name)
+                mutated += [value] if isinstance(value, torch.Tensor) else [each for each in value or () if isinstance(each, torch.Tensor)]
+        is_view = not mutated and any(each.alias_info is not None for each in results)
+        headers = {}
+
+        def header(value):
+            if not isinstance(value, torch.Tensor):
+                return torch.device("meta") if isinstance(value, torch.device) else value
+            if id(value) not in headers:
+                headers[id(value)] = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+            return headers[id(value)]
+
+        try:
+            known = func(*tree_map(header, args), **self.on_meta(func, tree_map(header, kwargs)))
+        except Exception:
+            return None                             # the call itself says what is wrong, or runs where there is no meta kernel
+        if any(headers[id(each)].shape != each.shape or headers[id(each)].stride() != each.stride() for each in mutated):
+            return None
+        flat, spec = tree_flatten(known)
+        if not flat or not all(isinstance(each, torch.Tensor) for each in flat) or spec.is_leaf() is False and type(known) not in (tuple, list):
+            return None
+        if not mutated and not is_view and any(each is other for each in flat for other in headers.values()):
+            return None
+        references = [self.reference(each) for each in tensors]
+        by_id = {id(tensor): reference for tensor, reference in zip(tensors, references)}
+        replaced = tree_map(lambda value: by_id[id(value)] if isinstance(value, torch.Tensor) else value, (args, kwargs))
+        number = len(self.steps)
+        self.steps.append(_Step(func, *replaced, known))
+        if draws:
+            self.draws = True
+            self.queue.draw()
+        single = isinstance(known, torch.Tensor)
+        if mutated:
+            self.writes = True
+            for each in mutated:
+                self.queue.touch(each, True, False)
+                torch.autograd.graph.increment_version(each)
+            given = tree_map(lambda each: next((tensor for tensor in tensors if headers[id(tensor)] is each), None), known)
+            if any(each is None for each in tree_flatten(given)[0]):
+                raise NotImplementedError(f"{func} gives and writes tensors at once")
+            return (given,)
+        if is_view:
+            with _disable_current_modes():
+                given = func(*args, **kwargs)
+        else:
+            given = tree_map(self.fresh, known)
+        for which, each in enumerate([given] if single else given):
+            reference = _Result((number, None if single else which))
+            if not is_view:
+                self.bases[self.queue.touch(each, True, True)] = (reference, known if single else known[which])
+            self.places[self.place(each)] = reference
+        return (given,)
+
+    @staticmethod
+    def fresh(header):
+        """A tensor like one on the meta device, also in what its version counts."""
+        made = torch.empty_strided(header.shape, header.stride(), dtype=header.dtype)
+        for _ in range(header._version):
+            torch.autograd.graph.increment_version(made)
+        return made
+
+    @staticmethod
+    def on_meta(func, kwargs):
+        """Arguments of what makes tensors: on the meta device."""
+        if any(argument.name == "device" for argument in func._schema.arguments):
+            kwargs["device"] = torch.device("meta")
+        return kwargs
+
+    def place(self, tensor):
+        return (self.queue.slot(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+
+    def reference(self, tensor):
+        """What stands for a tensor in the graph; a new input where it does not come from there."""
+        place = self.place(tensor)
+        found = self.places.get(place)
+        if found is not None:
+            return found
+        base = self.bases.get(place[0])
+        if base is not None:                        # a header that was made past us, over memory of ours
+            known = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+            self.steps.append(_Step(torch.ops.aten.as_strided.default, (base[0], list(tensor.shape), list(tensor.stride()), tensor.storage_offset()), {}, known))
+            found = _Result((len(self.steps) - 1, None))
+        else:
+            self.queue.touch(tensor, False, False)
+            found = _Input((len(self.inputs),))
+            self.inputs.append(tensor.data)         # its writes are counted when they are written down, not again
+        self.places[self.place(tensor)] = found
+        return found
+
+    # ---- computing
+
+    def compute(self):
+        """Fills all memory that was written down. Called under the queue's lock, when somebody needs a value."""
+        with self.lock, _disable_current_modes(), torch.no_grad():
+            if not self.steps:
+                return self.forget()
+            if not self.writes and not self.draws and not any(map(self.queue.is_wanted, self.bases)):
+                return self.forget()                # nobody has what was computed
+            wanted = [(slot, *base) for slot, base in self.bases.items() if self.queue.is_wanted(slot)]
+            key = "\n".join([*(each.text() for each in self.steps), *map(_header, self.inputs), *(_text(reference) for _, reference, _ in wanted)])
+            function = self.compiler.find(key, lambda: self.graph([reference for _, reference, _ in wanted]), self.inputs)
+            values = function(*self.inputs)
+            if isinstance(values, torch.Tensor):
+                values = (values,)
+            if len(values) != len(wanted):
+                raise RuntimeError(f"what the backend made gives {len(values)} results, its graph has {len(wanted)}")
+            seen, held = set(), []
+            for value, (slot, _, known) in zip(values, wanted):
+                if tuple(value.shape) != tuple(known.shape):
+                    raise RuntimeError(f"what the backend made gives a result of shape {tuple(value.shape)} for one of {tuple(known.shape)}")
+                own = value.dtype == known.dtype and value.stride() == known.stride() and value.storage_offset() == 0 and value.untyped_storage().data_ptr() not in seen
+                seen.add(value.untyped_storage().data_ptr())
+                held.append((slot, value if own else self.copied(value, known), known))
+            del values
+            while held:
+                slot, value, known = held.pop()
+                if not self.queue.fill(slot, value):
+                    self.queue.fill(slot, self.copied(value, known))
+            self.forget()
+
+    @staticmethod
+    def copied(value, known):
+        return torch.empty_strided(known.shape, known.stride(), dtype=known.dtype).copy_(value)
+
+    def graph(self, wanted):
+        """What was written down as a graph module, which gives `wanted`."""
+        from kindling.fx import Graph, GraphModule
+        graph, values = Graph(), {}
+        for number, tensor in enumerate(self.inputs):
+            values[_Input((number,))] = node = graph.placeholder(f"arg{number}_1")
+            node.meta["val"] = node.meta["example_value"] = tensor
+        calls = []
+        place = _Places(graph, self.steps, values, calls)
+        for number, step in enumerate(self.steps):
+            node = graph.create_node("call_function", step.function, place.of(step.args), place.of(step.kwargs), step.function.overloadpacket.__name__)
+            node.meta["val"] = step.results
+            calls.append(node)
+            if isinstance(step.results, torch.Tensor):
+                values[_Result((number, None))] = node
+        graph.output(tuple(map(place.of, wanted)))
+        return GraphModule(torch.nn.Module(), graph)
+
+
+class _Places:
+    """Nodes of a graph in the places of what stands for tensors."""
+
+    def __init__(self, graph, steps, nodes, calls):
+        self.graph, self.steps, self.nodes, self.calls = graph, steps, nodes, calls
+
+    def of(self, value):
+        if isinstance(value, _Result) and value not in self.nodes:
+            step, which = value
+            self.nodes[value] = node = self.graph.call_function(operator.getitem, (self.calls[step], which))
+            node.meta["val"] = self.steps[step].results[which]
+        if isinstance(value, (_Input, _Result)):
+            return self.nodes[value]
+        if type(value) in (tuple, list):
+            return type(value)(map(self.of, value))
+        return {name: self.of(each) for name, each in value.items()} if isinstance(value, dict) else value

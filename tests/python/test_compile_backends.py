@@ -1,0 +1,277 @@
+"""torch.compile(backend=function): graphs of aten calls, made of any Python without guards."""
+import gc
+import threading
+
+import pytest
+import torch
+
+import kindling
+
+
+class Backend:
+    """Keeps the graphs that it gets, and counts the calls of what it makes."""
+
+    def __init__(self):
+        self.graphs, self.inputs, self.calls = [], [], 0
+
+    def __call__(self, graph, inputs, **options):
+        self.graphs.append(graph)
+        self.inputs.append(inputs)
+        self.options = options
+
+        def run(*arguments):
+            self.calls += 1
+            return graph(*arguments)
+        return run
+
+    def targets(self, which=-1):
+        return [str(node.target) for node in self.graphs[which].graph.nodes if node.op == "call_function"]
+
+
+def test_the_graph():
+    backend = Backend()
+    compiled = kindling.compile(lambda x, y: ((x + y).relu() * 2).view(2, -1).t(), backend=backend)
+    x, y = kindling.randn(4), kindling.randn(4)
+    for _ in range(3):
+        assert kindling.equal(compiled(x, y), ((x + y).relu() * 2).view(2, -1).t())
+    assert len(backend.graphs) == 1 and backend.calls == 3
+    graph = backend.graphs[0]
+    assert isinstance(graph, kindling.fx.GraphModule)
+    assert backend.targets() == ["aten.add.Tensor", "aten.relu.default", "aten.mul.Tensor", "aten.view.default", "aten.t.default"]
+    assert [node.op for node in graph.graph.nodes][:2] == ["placeholder"] * 2 and [tuple(each.shape) for each in backend.inputs[0]] == [(4,), (4,)]
+    assert all(node.meta["val"].shape for node in graph.graph.nodes if node.op == "call_function")
+    assert kindling.equal(graph(x, y)[0], (x + y).relu() * 2)
+    compiled(kindling.randn(6), kindling.randn(6))
+    assert len(backend.graphs) == 2
+
+
+def test_values_are_there_when_they_are_needed():
+    backend = Backend()
+    seen = []
+
+    def function(x):
+        y = x * 2
+        seen.append(y.numpy().copy())
+        z = y + 1
+        if z.sum() > 0:
+            z = z.exp()
+        seen.append(z.tolist())
+        thread = threading.Thread(target=lambda: seen.append((w + 0).sum().item()))
+        w = z * 3
+        thread.start()
+        thread.join()
+        return w, y
+
+    compiled = kindling.compile(function, backend=backend)
+    for sign in (1, -1, 1):
+        seen.clear()
+        w, y = compiled(sign * kindling.ones(3))
+        expected = sign * kindling.ones(3) * 2 + 1
+        expected = expected.exp() if sign > 0 else expected
+        assert seen[0].tolist() == [2 * sign] * 3 and seen[1] == expected.tolist() and seen[2] == pytest.approx((expected * 3).sum().item())
+        assert kindling.equal(w, expected * 3) and y.tolist() == [2 * sign] * 3
+
+
+@pytest.mark.parametrize("function", [
+    lambda m, x: x.mul_(2).add_(1),
+    lambda m, x: (x[1:].add_(1), x.exp(), x),
+    lambda m, x: m.cat([x, x + 1]).split(2),
+    lambda m, x: m.nn.functional.dropout(x, 0.5) + m.rand(3),
+    lambda m, x: (x.max(0), x.sort(), x.nonzero(), x[x > 0], x.unique()),
+    lambda m, x: m.where(x > 0, x, m.zeros(())),
+    lambda m, x: m.nn.functional.batch_norm(x[None].expand(4, 3) * m.arange(4.0)[:, None], m.zeros(3), m.ones(3), training=True),
+    lambda m, x: (x.t_(), x.unsqueeze_(0), x.resize_(2, 2).fill_(4)),
+    lambda m, x: (lambda y: (y.detach().mul_(2), y.data.add_(1), y))(x + 1),
+    lambda m, x: m.stack([x, x]).to(m.float64).sum(0, keepdim=True) @ m.ones(3, 1, dtype=m.float64),
+    lambda m, x: (m.view_as_complex(m.stack([x, x], -1)).conj() * 1j, x.bool().any()),
+    lambda m, x: m._foreach_add([x, x + 1], 2),
+    lambda m, x: (m.zeros(2, out=x.new_empty(2)), m.add(x, 1, out=x)),
+    lambda m, x: x.numel() * x.size(0),
+    lambda m, x: m.linalg.svdvals(m.outer(x, x) + m.eye(3)),
+], ids=range(15))
+def test_results_are_those_of_the_eager_call(function):
+    backend = Backend()
+    values = [0.5, -1.0, 2.0]
+
+    def run(call):
+        kindling.manual_seed(3)
+        x = kindling.tensor(values)
+        return call(x), x, x._version
+
+    for _ in range(2):
+        expected, got = run(lambda x: function(kindling, x)), run(kindling.compile(lambda x: function(kindling, x), backend=backend))
+        assert str(expected) == str(got)
+        leaves = kindling.utils._pytree.tree_leaves
+        assert [each.stride() for each in leaves(expected[0]) if hasattr(each, "stride")] == [each.stride() for each in leaves(got[0]) if hasattr(each, "stride")]
+
+
+def test_gradients():
+    def loss(model, x):
+        return model(x).sigmoid().pow(2).sum()
+
+    gradients = []
+    for backend in (None, Backend()):
+        kindling.manual_seed(0)
+        model = kindling.nn.Sequential(kindling.nn.Linear(3, 4), kindling.nn.BatchNorm1d(4), kindling.nn.Tanh())
+        call = kindling.compile(model, backend=backend) if backend else model
+        for _ in range(3):
+            loss(call, kindling.arange(12.0).view(4, 3)).backward()
+        gradients.append([*(each.grad for each in model.parameters()), *model.buffers()])
+        assert all(not each.requires_grad or each.is_leaf for each in gradients[-1])
+    assert all(kindling.equal(a, b) for a, b in zip(*gradients)) and len(backend.graphs) == 1
+
+
+def test_written_saved_tensors_are_found():
+    def function(x):
+        y = x.exp()
+        y.add_(1)
+        return y.sum()
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kindling.compile(function, backend=Backend())(kindling.ones(2, requires_grad=True)).backward()
+
+
+def test_a_backend_that_fails():
+    def fails(graph, inputs):
+        raise ValueError("no such device")
+
+    for module in (torch, kindling):
+        if module is torch:
+            torch._dynamo.reset()
+        with pytest.raises(module._dynamo.exc.BackendCompilerFailed, match="backend='fails' raised:\nValueError: no such device") as caught:
+            module.compile(lambda x: x + 1, backend=fails)(module.ones(2))
+        assert isinstance(caught.value.inner_exception, ValueError)
+    kept = []
+    with pytest.raises(RuntimeError, match="gives 0 results, its graph has 1"):
+        kindling.compile(lambda x: kept.append(x + 1), backend=lambda graph, inputs: lambda *values: ())(kindling.ones(2))
+    with pytest.raises(RuntimeError, match="gives 0 results"):
+        kept[0].tolist()                        # nothing is half written: who reads it later is told as well
+    with pytest.raises(kindling._dynamo.exc.BackendCompilerFailed, match="what can be called"):
+        kindling.compile(lambda x: x + 1, backend=lambda graph, inputs: 3)(kindling.ones(2))
+
+
+def test_errors_of_the_program_come_where_they_are():
+    @kindling.compile(backend=Backend())
+    def function(x):
+        y = x + 1
+        with pytest.raises(RuntimeError, match="size"):
+            y @ kindling.ones(7)
+        return y * 2
+
+    assert function(kindling.ones(2)).tolist() == [4, 4]
+
+
+def test_results_of_any_layout_and_shared_results():
+    def strange(graph, inputs):
+        def run(*arguments):
+            a, b = graph(*arguments)
+            both = kindling.stack([a, a], -1)[..., 0]
+            return both, both
+        return run
+
+    a, b = kindling.compile(lambda x: (x + 1, x + 1), backend=strange)(kindling.ones(2, 3))
+    a.add_(1)
+    assert a.tolist() == [[3.0] * 3] * 2 and b.tolist() == [[2.0] * 3] * 2 and a.is_contiguous()
+
+
+def test_options_names_and_limits():
+    backend = Backend()
+    kindling.compile(lambda x: x + 1, backend=backend, options={"level": 2})(kindling.ones(1))
+    assert backend.options == {"options": {"level": 2}}
+    kindling.compile(lambda x: x + 1, backend=backend, mode="reduce-overhead")(kindling.ones(1))
+    assert backend.options == {"mode": "reduce-overhead"}
+    kindling._dynamo.register_backend(backend, name="mine of the test")
+    calls = backend.calls
+    kindling.compile(lambda x: x + 1, backend="mine of the test")(kindling.ones(1))
+    assert backend.calls == calls + 1 and kindling._dynamo.lookup_backend("mine of the test") is backend
+    assert "mine of the test" in kindling._dynamo.list_backends()
+    with pytest.raises(kindling._dynamo.exc.InvalidBackend):
+        kindling.compile(lambda x: x, backend="nobody's")
+    limited = Backend()
+    compiled = kindling.compile(lambda x: x + 1, backend=limited)
+    for size in range(1, 20):
+        assert compiled(kindling.ones(size)).tolist() == [2.0] * size
+    assert len(limited.graphs) == kindling._dynamo.config.recompile_limit
+
+
+def test_what_nobody_holds_is_not_computed():
+    backend = Backend()
+
+    def function(x):
+        for _ in range(5):
+            x.exp()
+        return x + 1
+
+    kindling.compile(function, backend=backend)(kindling.ones(2))
+    outputs = next(node for node in backend.graphs[0].graph.nodes if node.op == "output").args[0]
+    assert len(outputs) == 1
+    kindling.compile(lambda x: None if x.exp() is None else 1, backend=backend)(kindling.ones(2))
+    assert len(backend.graphs) == 1
+
+
+def test_nothing_is_kept():
+    compiled = kindling.compile(lambda x: (x + 1).exp(), backend=Backend())
+    compiled(kindling.ones(1 << 20))
+    gc.collect()
+    before = sum(isinstance(each, kindling.Tensor) for each in gc.get_objects())
+    for _ in range(20):
+        compiled(kindling.ones(1 << 20))
+    gc.collect()
+    assert sum(isinstance(each, kindling.Tensor) for each in gc.get_objects()) <= before
+
+
+def test_compiled_functions_in_compiled_functions():
+    backend = Backend()
+    inner = kindling.compile(lambda x: x * 2, backend=backend)
+    native = kindling.compile(lambda x: x - 1)
+    assert kindling.compile(lambda x: native(inner(x + 1)), backend=backend)(kindling.ones(5000)).tolist() == [3.0] * 5000
+    assert len(backend.graphs) == 1 and len(backend.targets()) == 3
+    through = Backend()
+    made = kindling.compile(lambda x: inner(x) + 1, backend=lambda graph, inputs: kindling.compile(graph))
+    assert made(kindling.ones(5000)).tolist() == [3.0] * 5000 and not through.calls
+    with kindling.deferred():
+        assert inner(kindling.ones(5000) + 1).add(1).tolist() == [5.0] * 5000
+
+
+def test_random_numbers_are_drawn_in_turn():
+    """In the graph, and before anybody else uses the generator."""
+    backend = Backend()
+
+    def function(x):
+        a = kindling.nn.functional.dropout(x, 0.5)
+        state = kindling.get_rng_state()
+        b = kindling.rand(3)
+        kindling.manual_seed(5)
+        c = kindling.randn(3) + kindling.randn(3, generator=kindling.Generator().manual_seed(1))
+        return a, state, b, c, kindling.bernoulli(x * 0.5), kindling.randperm(5)
+
+    for _ in range(2):
+        kindling.manual_seed(0)
+        expected, after = function(kindling.ones(8)), kindling.rand(2)
+        kindling.manual_seed(0)
+        got = kindling.compile(function, backend=backend)(kindling.ones(8))
+        assert all(map(kindling.equal, expected, got)) and kindling.equal(after, kindling.rand(2))
+    with_dropout = Backend()
+    kindling.compile(lambda x: kindling.nn.functional.dropout(x + 1) * 2, backend=with_dropout)(kindling.ones(3))
+    assert len(with_dropout.graphs) == 1 and "aten.mul.Tensor" in with_dropout.targets()
+
+
+def test_what_failed_is_told_by_every_way_to_read_it():
+    """None of them ends the process, and none hands out what was not computed."""
+    def fails(graph, inputs):
+        raise ValueError("no")
+
+    kept = []
+    with pytest.raises(RuntimeError):
+        kindling.compile(lambda x: kept.append(x.exp()), backend=fails)(kindling.ones(3))
+    y = kept[0]
+    for read in (kindling.Tensor.tolist, repr, kindling.Tensor.numpy, bool, kindling.Tensor.data_ptr, kindling.Tensor.clone, memoryview,
+                 kindling.Tensor.__dlpack__, kindling.Tensor.share_memory_, lambda y: y.add_(1), lambda y: y.sum().item(), lambda y: y.resize_(10),
+                 *(lambda y, read=read: read(y.untyped_storage()) for read in (
+                     bytes, repr, memoryview, kindling.UntypedStorage.data_ptr, kindling.UntypedStorage.tolist, kindling.UntypedStorage.clone,
+                     lambda storage: storage[0], lambda storage: storage[1:3], lambda storage: storage.fill_(0), lambda storage: storage.resize_(99),
+                     lambda storage: storage.__setitem__(0, 1), lambda storage: storage.copy_(kindling.UntypedStorage(12)),
+                     lambda storage: storage.__reduce__()))):
+        with pytest.raises((RuntimeError, BufferError)):
+            read(y)
+    kindling.manual_seed(0)                     # the generator is nobody's hostage
