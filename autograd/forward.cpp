@@ -96,6 +96,7 @@ struct Call {
         return t.defined() && counts && kindling::is_differentiable(t.dtype());
     }
 
+    Tensor zeros_to_write(const Tensor& self) const;
     bool runs_plainly() const;
     bool is_shared(const Tensor& tangent, const Tensor& out) const;
     void compute();
@@ -110,6 +111,21 @@ struct Call {
     void each_by_derivative();
     std::vector<std::pair<Tensor, Tensor>> apply_rules(const Tensor* gradients, size_t count, int only);
 };
+
+/// What the tangent of an in-place form begins with: zeros, with a batch dimension wherever what is written to it has one.
+Tensor Call::zeros_to_write(const Tensor& self) const {
+    const Batch* newest = nullptr;
+    Tensor like;
+    for (int i = 0; i < op.tensor_count; i++) {
+        const Tensor& each = tangents[op.tensor_positions[i]];
+        if (const Batch* batch = batch_behind(each); batch && (!newest || batch->level->id > newest->level->id)) newest = batch, like = each;
+    }
+    BelowLevel below(level);
+    if (!newest) return zeros_like(self);
+    Tensor zeros = make_tensor_like(like, self.sizes(), self.strides(), self.dtype());
+    tape::zero_(zeros);
+    return zeros;
+}
 
 /// Whether nothing but this level looks at the call.
 bool Call::runs_plainly() const {
@@ -414,6 +430,7 @@ void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* r
     }
     bool differentiable = is_differentiable(self.dtype()) && !(home.has(trait::KeepsHistory) && &home != &op);
     bool any = c.gather() && differentiable;
+    if (open_grad && any) check_not_captured(self.impl(), op);
     if (c.plan.kind == Kind::None || !any) {
         {
             BelowLevel below(level);
@@ -439,7 +456,7 @@ void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* r
             BelowLevel below(level);
             call(op, arguments, results);
         }
-        if (!tangent_of(self.impl(), level).defined()) write_tangent(self, level, [&] { BelowLevel below(level); return zeros_like(self); }());
+        if (!tangent_of(self.impl(), level).defined()) write_tangent(self, level, c.zeros_to_write(self));
         c.tangents[0] = tangent_of(self.impl(), level);
         Value changed[most], written;
         std::vector<std::vector<Tensor>> lists_kept;

@@ -2,6 +2,7 @@
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "autograd/plan.h"
+#include "core/batch.h"
 #include "core/schema.h"
 #include "core/shape.h"
 #include "operators/forms.h"
@@ -229,6 +230,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results);   // lists: each member is recorded by itself
     if (op.functional && op.functional->has(trait::KeepsHistory)) return call_below(op, arguments, results);
     Tensor self = Tensor::share(arguments[0].tensor);
+    if (open_grad) check_not_captured(self.impl(), op);
     check_inplace(self.impl(), true);
     auto clone_self = [&] {
         Exclude below(key::Autograd);

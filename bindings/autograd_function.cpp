@@ -267,6 +267,12 @@ static PyObject* apply_batched(PyObject* cls, PyObject* args, PyObject* kwargs) 
 
 static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     return guarded([&]() -> PyObject* {
+        if (thread_state.transforms) [[unlikely]] {
+            Object setup(checked(PyObject_GetAttrString(cls, "setup_context")));
+            KINDLING_CHECK(Runtime, !PyObject_HasAttrString(setup.get(), "_is_default"),
+                           "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context staticmethod. For more "
+                           "details, please see https://pytorch.org/docs/main/notes/extending.func.html");
+        }
         bool batched = false;
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
             batched |= python::is_tensor(PyTuple_GET_ITEM(args, i)) && impl_of(PyTuple_GET_ITEM(args, i))->key & key::Wrapped;

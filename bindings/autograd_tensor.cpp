@@ -193,13 +193,24 @@ static PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_
     PyObject* slots[1] = {};
     if (!read_arguments("requires_grad_", args, nargs, kwnames, {"requires_grad"}, slots)) return nullptr;
     return guarded([&] {
+        // Gradients of a transformed function are the transform's.
+        KINDLING_CHECK(Runtime, !thread_state.transforms || thread_state.may_require_grad,
+                       "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
+                       "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
+                   "of a function being transformed instead.");
         set_requires_grad(tensor_of(self), truth(slots[0], true));
         return Py_NewRef(self);
     });
 }
 
 static PyObject* retain_grad_method(PyObject* self, PyObject* const*, Py_ssize_t, PyObject*) {
-    return guarded([&] { retain_grad(tensor_of(self)); return Py_NewRef(Py_None); });
+    return guarded([&] {
+        KINDLING_CHECK(Runtime, !thread_state.transforms,
+                       "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch transform. This is unsupported, please attempt to "
+                       "use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of a function being transformed instead.");
+        retain_grad(tensor_of(self));
+        return Py_NewRef(Py_None);
+    });
 }
 
 static PyObject* detach_method(PyObject* self, PyObject* const*, Py_ssize_t, PyObject*) {

@@ -132,10 +132,121 @@ static PyObject* show_slices(PyObject*, PyObject* on) {
     warn_of_slices = truth;
     Py_RETURN_NONE;
 }
+/// _C._vmap_may_slice([on]): whether calls may go slice by slice; what it was.
+static PyObject* slices_allowed(PyObject*, PyObject* args) {
+    int on = -1;
+    if (!PyArg_ParseTuple(args, "|p", &on)) return nullptr;
+    const bool before = may_slice;
+    if (on >= 0) may_slice = on;
+    return PyBool_FromLong(before);
+}
 static PyObject* slices_shown(PyObject*, PyObject*) { return PyBool_FromLong(warn_of_slices); }
 
+/// _C._leaf(tensor): _apart that requires grad.
+static PyObject* leaf(PyObject* module, PyObject* tensor) {
+    PyObject* made = apart(module, tensor);
+    if (!made) return nullptr;
+    return guarded([&] {
+        tensor_of(made).requires_grad_(true);
+        return made;
+    });
+}
+
+// ---- transforms of all kinds
+
+static constexpr const char* kinds[] = {"grad", "jvp", "functionalize"};
+
+/// _C._transform_open(kind): the number of the level, from 1 on.
+static PyObject* transform_open(PyObject*, PyObject* kind) {
+    for (int i = 0; i < 3; i++)
+        if (PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, kinds[i]) == 0) {
+            open_level(static_cast<GradLevel::Kind>(i));
+            return PyLong_FromLong(thread_state.transforms);
+        }
+    return PyErr_Format(PyExc_ValueError, "there is no transform %R", kind);
+}
+
+static PyObject* transform_close(PyObject*, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        close_grad_level();
+        Py_RETURN_NONE;
+    });
+}
+
+/// _C._transforms(): (kind, number, how many slices, randomness, whether graphs were recorded around it) of all that are open, the
+/// outermost first.
+static PyObject* transforms(PyObject*, PyObject*) {
+    return guarded([&]() -> PyObject* {
+        Object list(checked(PyList_New(0)));
+        const BatchLevel* level = thread_state.levels;
+        const GradLevel* other = thread_state.grads;
+        while (level || other) {
+            const bool maps = level && (!other || level->depth > other->depth);
+            Object one(checked(maps ? Py_BuildValue("(siLiO)", "vmap", level->depth, static_cast<long long>(level->size), static_cast<int>(level->randomness), Py_True)
+                                    : Py_BuildValue("(siLiO)", kinds[static_cast<int>(other->kind)], other->depth, 0LL, 0, other->grad_mode ? Py_True : Py_False)));
+            if (PyList_Append(list.get(), one.get()) < 0) throw_python();
+            if (maps) level = level->outer;
+            else other = other->outer;
+        }
+        if (PyList_Reverse(list.get()) < 0) throw_python();
+        return list.take();
+    });
+}
+
+/// _C._transform_depth(): how many transforms are open in this thread.
+static PyObject* transform_depth(PyObject*, PyObject*) { return PyLong_FromLong(thread_state.transforms); }
+
+/// _C._born_in(tensor): the number of the open transform by derivatives that a tensor was made in, 0 if it was made outside of all, -1
+/// if it has ended.
+static PyObject* born_in(PyObject*, PyObject* tensor) {
+    if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "_born_in takes a tensor");
+    const uint32_t born = impl_of(tensor)->born;
+    if (!born) return PyLong_FromLong(0);
+    for (const GradLevel* level = thread_state.grads; level; level = level->outer)
+        if (level->id == born && level->kind != GradLevel::Kind::Functionalize) return PyLong_FromLong(level->depth);
+    return PyLong_FromLong(-1);
+}
+
+/// _C._leaves_transform(tensor): it is handed out of those that have ended.
+static PyObject* leaves_transform(PyObject*, PyObject* tensor) {
+    if (is_tensor(tensor)) impl_of(tensor)->born = open_grad;
+    return Py_NewRef(tensor);
+}
+
+/// _C._below_transform(tensor): the same values without the history of the transform that it was made in, as a tensor of the one around.
+static PyObject* below_transform(PyObject*, PyObject* tensor) {
+    if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "_below_transform takes a tensor");
+    return guarded([&] {
+        const TensorImpl* impl = impl_of(tensor);
+        Tensor below = ::kindling::detached(tensor_of(tensor));
+        const GradLevel* level = thread_state.grads;
+        while (level && level->id >= impl->born) level = level->outer;
+        below.impl()->born = level ? level->id : 0;
+        return wrap(below);
+    });
+}
+
+/// _C._may_require_grad([on]): whether requires_grad_ is allowed inside of transforms; what it was.
+static PyObject* may_require_grad(PyObject*, PyObject* args) {
+    int on = -1;
+    if (!PyArg_ParseTuple(args, "|p", &on)) return nullptr;
+    const bool before = thread_state.may_require_grad;
+    if (on >= 0) thread_state.may_require_grad = on;
+    return PyBool_FromLong(before);
+}
+
 bool init_batch(PyObject* module) {
-    static PyMethodDef functions[] = {{"_vmap_open", vmap_open, METH_VARARGS, nullptr},
+    static PyMethodDef functions[] = {{"_leaf", leaf, METH_O, nullptr},
+                                      {"_vmap_may_slice", slices_allowed, METH_VARARGS, nullptr},
+                                      {"_transform_open", transform_open, METH_O, nullptr},
+                                      {"_transform_close", transform_close, METH_NOARGS, nullptr},
+                                      {"_transforms", transforms, METH_NOARGS, nullptr},
+                                      {"_transform_depth", transform_depth, METH_NOARGS, nullptr},
+                                      {"_born_in", born_in, METH_O, nullptr},
+                                      {"_leaves_transform", leaves_transform, METH_O, nullptr},
+                                      {"_below_transform", below_transform, METH_O, nullptr},
+                                      {"_may_require_grad", may_require_grad, METH_VARARGS, nullptr},
+                                      {"_vmap_open", vmap_open, METH_VARARGS, nullptr},
                                       {"_vmap_close", vmap_close, METH_NOARGS, nullptr},
                                       {"_vmap_wrap", vmap_wrap, METH_VARARGS, nullptr},
                                       {"_vmap_unwrap", vmap_unwrap, METH_VARARGS, nullptr},

@@ -66,6 +66,8 @@ METHOD(is_contiguous) {
     if (!read_arguments("is_contiguous", args, nargs, kwnames, {"memory_format"}, slots)) return nullptr;
     MemoryFormat format = MemoryFormat::Contiguous;
     if (slots[0] && !memory_format_of_object(slots[0], format)) fail(ErrorKind::Type, "is_contiguous(): argument 'memory_format' must be torch.memory_format");
+    if (format != MemoryFormat::Contiguous && impl_of(self)->key & key::Wrapped)
+        fail(ErrorKind::Runtime, "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format");
     return PyBool_FromLong(tensor_of(self).is_contiguous(format));
 }
 METHOD(get_device) { NO_ARGUMENTS("get_device") return PyLong_FromLong(impl_of(self)->device.index); }

@@ -85,9 +85,9 @@ BatchLevel* newest_level(const Operator& op, const Value* arguments) {
 }
 
 BelowVmap::BelowVmap(const BatchLevel* level)
-    : exclude_(thread_state.exclude), include_(thread_state.include), levels_(thread_state.levels) {
+    : exclude_(thread_state.exclude), include_(thread_state.include), levels_(thread_state.levels), transforms_(thread_state.transforms) {
     if (!thread_state.inference_mode) thread_state.exclude &= ~static_cast<uint32_t>(key::Autograd);
-    if (level->open) thread_state.levels = level->outer;
+    if (level->open) thread_state.levels = level->outer, thread_state.transforms = level->depth - 1;
     if (!thread_state.levels) thread_state.include &= ~static_cast<uint32_t>(key::Wrapped);
 }
 
@@ -95,11 +95,12 @@ BelowVmap::~BelowVmap() {
     thread_state.exclude = exclude_;
     thread_state.include = include_;
     thread_state.levels = levels_;
+    thread_state.transforms = transforms_;
 }
 
 void open_level(Ref<BatchLevel> level) {
     level->outer = thread_state.levels;
-    level->depth = level->outer ? level->outer->depth + 1 : 1;
+    level->depth = ++thread_state.transforms;
     thread_state.levels = level.take();
     thread_state.include |= key::Wrapped;
 }
@@ -108,10 +109,35 @@ void close_level() {
     BatchLevel* level = thread_state.levels;
     KINDLING_CHECK(Runtime, level, "vmap: no level is open");
     thread_state.levels = level->outer;
+    thread_state.transforms = level->depth - 1;
     level->outer = nullptr;
     level->open = false;
     if (!thread_state.levels) thread_state.include &= ~static_cast<uint32_t>(key::Wrapped);
     release(level);
+}
+
+void open_level(GradLevel::Kind kind) {
+    static constinit std::atomic<uint32_t> last{0};
+    const bool follows = kind != GradLevel::Kind::Functionalize;
+    const uint32_t id = follows ? last.fetch_add(1, std::memory_order_relaxed) + 1 : open_grad;
+    thread_state.grads = new GradLevel{kind, id, thread_state.transforms + 1, thread_state.grad_mode, thread_state.grads};
+    thread_state.transforms++;
+    open_grad = id;
+}
+
+void close_grad_level() {
+    GradLevel* level = thread_state.grads;
+    KINDLING_CHECK(Runtime, level, "no transform is open");
+    thread_state.grads = level->outer;
+    thread_state.transforms = level->depth - 1;
+    open_grad = level->outer ? level->outer->id : 0;
+    delete level;
+}
+
+void check_not_captured(const TensorImpl* written, const Operator& op) {
+    KINDLING_CHECK(Runtime, written->born >= open_grad, "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation (aten::%s%s%s) that "
+                   "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.",
+                   op.name(), *op.overload() ? "." : "", op.overload());
 }
 
 }  // namespace kindling

@@ -14,7 +14,7 @@ enum class Randomness : uint8_t { Error, Different, Same };
 struct BatchLevel : RefCounted {
     uint64_t id;                       // increases from level to level: an inner vmap has a higher one than those around it
     int64_t size;                      // how many slices
-    int depth = 1;                     // as PyTorch numbers it: 1 is the outermost vmap
+    int depth = 1;                     // as PyTorch numbers it: 1 is the outermost transform of any kind
     Randomness randomness = Randomness::Error;
     bool open = true;                  // the mapped function still runs
     BatchLevel* outer = nullptr;       // while it is open
@@ -25,6 +25,21 @@ struct BatchLevel : RefCounted {
     static uint64_t next_id();
 };
 inline void release(BatchLevel* level) { if (level->drop()) delete level; }
+
+/// One use of another transform. It wraps no tensors: what is made while it is open carries its id (TensorImpl::born), so that a write
+/// to an older tensor can be told from one to its own.
+struct GradLevel {
+    enum class Kind : uint8_t { Grad, Jvp, Functionalize } kind;
+    uint32_t id;                       // increases; of Functionalize: that of the level around it
+    int depth;
+    bool grad_mode;                    // whether graphs were recorded around it
+    GradLevel* outer;
+};
+void open_level(GradLevel::Kind kind);
+/// Closes the newest one.
+void close_grad_level();
+/// Refuses to write what is followed to a tensor that is older than the innermost open level: nobody would follow it there.
+void check_not_captured(const TensorImpl* written, const Operator& op);
 
 struct Batch {
     Tensor inner;
@@ -73,6 +88,7 @@ public:
 private:
     uint32_t exclude_, include_;
     BatchLevel* levels_;
+    int transforms_;
 };
 /// Opens and closes levels of this thread (vmap calls them).
 void open_level(Ref<BatchLevel> level);

@@ -14,6 +14,7 @@
 namespace kindling {
 
 constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+constinit thread_local uint32_t open_grad __attribute__((tls_model("initial-exec"))) = 0;
 void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results) = nullptr;
 void* (*release_lock)() = nullptr;
 void (*retake_lock)(void*) = nullptr;

@@ -56,6 +56,9 @@ struct VersionCounter : RefCounted {
     Storage* of = nullptr;
 };
 
+/// The innermost open transform that differentiates (GradLevel, core/batch.h) of this thread, by its id; 0: none is open.
+extern constinit thread_local uint32_t open_grad __attribute__((tls_model("initial-exec")));
+
 struct TensorImpl : RefCounted {
     static constexpr int inline_dims = 5;
 
@@ -84,6 +87,7 @@ struct TensorImpl : RefCounted {
     std::atomic<uint32_t>* version = nullptr;  // the storage's, or (after .data) of own_version
     VersionCounter* own_version = nullptr;     // owned, shared with views and detached tensors
     uint32_t view_version = 0;           // of views: the version at which their history was last right
+    uint32_t born = open_grad;           // the transform that was open when it was made
     void* python = nullptr;              // the Python object, if there is one
     int64_t inline_[2 * inline_dims];
 

@@ -10,6 +10,7 @@
 namespace KINDLING_VISIBLE kindling {
 
 struct BatchLevel;
+struct GradLevel;
 class Pending;
 
 /// The thread's state. constinit and initial-exec: reading it is one instruction.
@@ -29,7 +30,10 @@ struct ThreadState {
     int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
     int function_modes = 0;
     int skip_torch_function = 0; // DisableTorchFunction(Subclass)
-    BatchLevel* levels = nullptr;    // the innermost vmap that is open (core/batch.h)
+    int transforms = 0;          // how many transforms of torch.func are open, and vmaps (core/batch.h)
+    bool may_require_grad = false;   // inside of them: a tensor may be told that it requires grad
+    BatchLevel* levels = nullptr;    // the innermost vmap that is open
+    GradLevel* grads = nullptr;      // the innermost other transform that is open
     Pending* recording = nullptr;    // where loops are put off (graph/pending.h); null: they run at once
     TensorImpl* reusable = nullptr;  // an argument of the call to come whose memory a scalar body's result may take
 };

@@ -88,10 +88,11 @@ class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name[:5] != "torch" or name[5:6] not in ("", "."):
-            if name != "functorch":
+            if name[:9] != "functorch" or name[9:10] not in ("", "."):
                 return None
-            real = "kindling.func._functorch"
-            __import__(real)
+            real = "kindling._functorch." + name
+            if name == "functorch":
+                __import__(real)
         else:
             real = "kindling" + name[5:]
         module = sys.modules.get(real)

@@ -17,8 +17,8 @@ def _is_tracing():
 
 
 def _are_functorch_transforms_active():
-    """Whether a call runs under vmap, where operators see batched tensors. Derivatives wrap nothing."""
-    return _C._vmap_depth() > 0
+    """Whether a function runs inside of one of torch.func's transforms."""
+    return _C._transform_depth() > 0
 
 
 # Switches of the script compiler's fusers: what was set before is what they give.
@@ -103,39 +103,18 @@ def _space(name, **values):
     return made
 
 
-def _plain(*names):
-    """Questions about a tensor that no transform of a function has wrapped."""
-    return {name: lambda tensor: False for name in names}
+def _levels():
+    """What asks for levels of transforms (torch._C._functorch)."""
+    def find(name):
+        value = getattr(kindling._import("kindling._functorch._native"), name, None)
+        return lacking(name) if value is None or name[:2] == "__" else value
+    lacking = _lacking("_C._functorch")
+    made = _space("_functorch")
+    made.__getattr__ = find
+    return made
 
 
-def _is_batched(tensor):
-    """Whether a tensor is one that vmap maps over."""
-    batch = _C._batch_of(tensor)
-    return batch is not None and batch[2]
-
-
-def _level_of(tensor):
-    """The number of the vmap that a tensor is of, from 1 on; -1: of none."""
-    batch = _C._batch_of(tensor)
-    return -1 if batch is None else batch[1]
-
-
-def _below(tensor):
-    """What a batched tensor stands for; another tensor as it is."""
-    batch = _C._batch_of(tensor)
-    return tensor if batch is None else batch[0]
-
-
-def _batch_dim(name):
-    """What vmap does at its ends, for collections of tensors that take part in it; loaded at the first call."""
-    return lambda *args: getattr(kindling._import("kindling.func._vmap"), name)(*args)
-
-
-_functorch = _space("_functorch", **_plain("is_legacy_batchedtensor", "is_gradtrackingtensor", "is_functionaltensor"),
-                    is_batchedtensor=_is_batched, is_functorch_wrapped_tensor=lambda tensor: _C._batch_of(tensor) is not None,
-                    maybe_get_level=_level_of, maybe_get_bdim=lambda tensor: 0 if _is_batched(tensor) else -1,
-                    get_unwrapped=_below, peek_interpreter_stack=lambda: None, maybe_current_level=lambda: _C._vmap_depth() or None,
-                    _add_batch_dim=_batch_dim("_add_batch_dim"), _remove_batch_dim=_batch_dim("_remove_batch_dim"))
+_functorch = _levels()
 _autograd = _space("_autograd", SavedTensor=_C._SavedTensor, _saved_tensors_hooks_is_enabled=_C._saved_tensors_hooks_is_enabled,
                    _unsafe_set_version_counter=_C._unsafe_set_version_counter)
 has_lapack = True

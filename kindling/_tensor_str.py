@@ -205,11 +205,28 @@ def _add_suffixes(text, suffixes, indent, force_newline):
 
 def _str(self, *, tensor_contents=None):
     with torch.no_grad(), _C.DisableTorchFunctionSubclass():
-        batch = _C._batch_of(self)
-        if batch is not None:
-            below, depth, batched = batch
-            return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {_str(below).replace(chr(10), chr(10) + '    ')}\n)" if batched else _str(below)
-        return _intern(self, tensor_contents)
+        if _C._transform_depth():
+            levels = [number for kind, number, *_ in _C._transforms() if kind in ("grad", "jvp") and number <= _C._born_in(self)]
+            return _of_levels(self, levels, tensor_contents)
+        return _of_levels(self, [], tensor_contents)
+
+
+def _of_levels(tensor, levels, contents):
+    """A tensor as the transforms see it: `levels` are the numbers of those by derivatives that it was made in."""
+    batch = _C._batch_of(tensor)
+    if batch is None and not levels:
+        return _intern(tensor, contents)
+    if batch is None or levels and levels[-1] > batch[1]:
+        if batch is None and len(levels) == 1:
+            tensor = tensor.detach()         # its graph is the transform's
+        head, below = f"GradTrackingTensor(lvl={levels[-1]}", _of_levels(tensor, levels[:-1], contents)
+    else:
+        value, depth, batched = batch
+        below = _of_levels(value, levels, contents)
+        if not batched:
+            return below
+        head = f"BatchedTensor(lvl={depth}, bdim=0"
+    return f"{head}, value=\n    {below.replace(chr(10), chr(10) + '    ')}\n)"
 
 
 def _intern(tensor, contents):

@@ -18,9 +18,13 @@ Mapped::Mapped(TensorList tensors) {
 
 bool true_for_any(const Tensor& truth) { return any(all_slices(truth)).item<bool>(); }
 bool true_for_all(const Tensor& truth) { return all(all_slices(truth)).item<bool>(); }
-bool warn_of_slices = false;
+bool warn_of_slices = false, may_slice = true;
 
 void by_slices() { fail(ErrorKind::Mapped, "vmap: slice by slice"); }
+void fail_dynamic(const char* name) {
+    fail(ErrorKind::Runtime, "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::%s. Please file an issue at "
+         "https://github.com/pytorch/pytorch/issues if you need this feature.", name);
+}
 
 int levels_above_graph(std::vector<TensorImpl*> tensors, BatchLevel** levels) {
     if (!thread_state.grad_mode || thread_state.inference_mode) return 0;
@@ -202,6 +206,7 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
         else wrap_results(op, results, level, false);
         return;
     }
+    KINDLING_CHECK(Runtime, may_slice, "aten::%s hit the vmap fallback which is currently disabled", op.name());
     KINDLING_CHECK(Runtime, level->size > 0, "Batching rule not implemented for aten::%s; the fallback path does not support vmap over dims of size 0.", op.name());
     for (const Argument& result : op.schema->results) {
         KINDLING_CHECK(Mapped, result.type != Type::Scalar,
@@ -268,13 +273,19 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
     if (level->randomness == Randomness::Same) {
         if (!any) return call_slices(op, arguments, results, level);
         const Batch* self = inplace ? batch_at(arguments[0].tensor, level) : nullptr;
-        KINDLING_CHECK(Runtime, op.tensor_count == 1 && (inplace ? self != nullptr : op.dtype_position != 0xff),
+        int others = 0;                                      // tensors beside the one that is written
+        each_tensor(op, arguments, [&](const TensorImpl* tensor) {
+            const Batch* batch = batch_at(tensor, level);
+            others += tensor != arguments[0].tensor && batch && batch->batched;
+        });
+        KINDLING_CHECK(Runtime, inplace ? self && !others : op.tensor_count == 1 && op.dtype_position != 0xff,
                        "Vmap does not currently support same randomness with a batched tensor input");
         ChangedArguments given(op, arguments);
         BelowVmap below(level);
         Value drawn;
         if (inplace) {
             Tensor numbers = empty_like(select(self->inner, 0, 0));
+            given.each(op, [&](const TensorImpl* tensor) { const Batch* batch = batch_at(tensor, level); return batch ? batch->inner : Tensor(); });
             given.set(0, numbers);
             call(op, given.values, &drawn);
             drawn.discard();
@@ -312,6 +323,7 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
         given.set(op.tensor_positions[0], make_batched(expand(inner, sizes), share(level), true));
     }
     if (op.has(trait::Broadcasts)) return call_aligned(op, given.values, results, level);
+    if (op.functional->batch) return op.functional->batch(op, given.values, results);
     if (op.tensor_count) return call_slices(op, given.values, results, level);
     std::vector<Tensor> slices;
     {

@@ -27,10 +27,14 @@ public:
     /// The same, expanded over the batch where there is none, if results have one.
     Tensor front(const Tensor& tensor) const;
     int64_t size() const { return level_->size; }
+    /// What `compute` makes below this level.
+    template <class F> auto below(F compute) const {
+        BelowVmap below(level_);
+        return compute();
+    }
     /// What `compute` makes below this level, as batched tensors again: the batch dimension is in front.
     template <class F> auto wraps(F compute) const {
-        auto made = [&] { BelowVmap below(level_); return compute(); }();
-        return wrapped(std::move(made), any_);
+        return wrapped(below(compute), any_);
     }
     /// The same of a view of `self`: with the batch dimension if that has it.
     template <class F> Tensor ties(const Tensor& self, F compute) const {
@@ -66,6 +70,8 @@ private:
 };
 /// Of a rule: this call goes slice by slice.
 [[noreturn]] void by_slices();
+/// Of a rule: results of slices have shapes of their own.
+[[noreturn]] void fail_dynamic(const char* name);
 
 /// A call's arguments, to be changed.
 struct ChangedArguments {
@@ -113,6 +119,8 @@ bool run_kernel_batched(const Operator& op, Value* arguments, Value* results);
 
 /// Whether calls that go slice by slice warn, as PyTorch's do where it was asked for.
 KINDLING_VISIBLE extern bool warn_of_slices;
+/// Whether a call may go slice by slice; tests of rules switch that off.
+KINDLING_VISIBLE extern bool may_slice;
 
 constexpr int most_levels = 32;
 /// How many levels, newest first, are above a graph that records what is done with these; 0: none does.

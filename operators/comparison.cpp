@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "generated/functions.h"
+#include "operators/batching.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -196,6 +197,7 @@ OPERATORS(comparison) {
     });
     declare("where(Tensor condition) -> Tensor[]", {
         doc("The places where the condition holds: nonzero(as_tuple=True)"), in(space::Torch), shape_by_value(),
+        batches([](const Tensor&) -> std::vector<Tensor> { fail_dynamic("where"); }),
         composition([](const Tensor& condition) { return nonzero_numpy(condition); }),
     });
     declare("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", {

@@ -917,6 +917,7 @@ OPERATORS(indexing) {
     });
     declare("unique_places(Tensor index, int size) -> Tensor", {
         doc("The different values of an index below size, in order"), shape_by_value(), raises_by_value(), in(space::Hidden), not_differentiable(),
+        batches([](const Tensor&, int64_t) -> Tensor { by_slices(); }),
         composition([](const Tensor& index, int64_t size) {
             Tensor hit = index_fill(zeros({size}, DType::Bool), 0, reshape(index, {-1}), Scalar(true));
             return reshape(nonzero(hit), {-1});
@@ -1175,6 +1176,7 @@ OPERATORS(indexing) {
     });
     declare("nonzero(Tensor self) -> Tensor", {
         doc("The places of what is not zero: a row of coordinates each"), not_differentiable(), shape_by_value(),
+        batches([](const Tensor&) -> Tensor { fail_dynamic("nonzero"); }),
         kernel([](const Tensor& self) {
             KINDLING_CHECK(NotImplemented, !self.is_meta(), "nonzero: the result's shape depends on values, which meta tensors do not have");
             Tensor mask = contiguous(self.dtype() == DType::Bool ? self : ne(self, Scalar(0)));
@@ -1194,6 +1196,7 @@ OPERATORS(indexing) {
     });
     declare("argwhere(Tensor self) -> Tensor", {
         doc("The places of what is not zero: a row of coordinates each"), not_differentiable(), shape_by_value(), no_out(),
+        batches([](const Tensor&) -> Tensor { by_slices(); }),
         composition([](const Tensor& self) { return nonzero(self); }),
     });
     declare("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", {

@@ -5,6 +5,7 @@
 #include "core/thread_state.h"
 #include "generated/functions.h"
 #include "kernels/library/random.h"
+#include "operators/batching.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
@@ -405,6 +406,14 @@ OPERATORS(random) {
     });
     declare("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor", {
         doc("Categories drawn with the weights in each row"), random_numbers(), not_differentiable(), raises_by_value(),
+        batches([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) {
+            Mapped m({self});
+            return m.wraps([&] {
+                const Tensor weights = m.bare(self);
+                if (weights.dim() < 3) return multinomial(weights, num_samples, replacement, generator);
+                return unflatten(multinomial(flatten(weights, 0, 1), num_samples, replacement, generator), 0, {weights.size(0), weights.size(1)});
+            });
+        }),
         composition([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) { return weights_sampled(self, num_samples, replacement, generator); }),
         refuses("torch.multinomial(torch.tensor([-1., 2.]), 1)", "RuntimeError: probability tensor contains"),
     });

@@ -4,6 +4,7 @@
 #include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "operators/batching.h"
 #include "operators/declare.h"
 #include "operators/reduce.h"
 
@@ -307,6 +308,16 @@ OPERATORS(reductions) {
     declare("all(Tensor self) -> Tensor", {
         doc("Whether no element is zero"), takes_float8(), out_truth(), not_differentiable(),
         reduction([](KernelCall& call, const Tensor& self) { truth_of(call, self, Combine::All, all_dims(self), false); }, value),
+    });
+    declare("_is_all_true(Tensor self) -> Tensor", {
+        doc("Whether all elements of a bool tensor are true, over all slices where vmap maps"), in(space::Torch), takes(kind::Bool), not_differentiable(),
+        batches([](const Tensor& self) { Mapped m({self}); return m.below([&] { return _is_all_true(m.bare(self)); }); }),
+        composition([](const Tensor& self) { return all(self); }),
+    });
+    declare("_is_any_true(Tensor self) -> Tensor", {
+        doc("Whether an element of a bool tensor is true, of any slice where vmap maps"), in(space::Torch), takes(kind::Bool), not_differentiable(),
+        batches([](const Tensor& self) { Mapped m({self}); return m.below([&] { return _is_any_true(m.bare(self)); }); }),
+        composition([](const Tensor& self) { return any(self); }),
     });
     declare("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", {
         doc("Whether no element along a dimension is zero"), takes_float8(), out_truth(), not_differentiable(),

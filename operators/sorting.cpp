@@ -2,6 +2,7 @@
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "kernels/library/sorting.h"
+#include "operators/batching.h"
 #include "operators/reduce.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
@@ -277,6 +278,7 @@ OPERATORS(sorting) {
     declare("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
         doc("The distinct values in order; where each element's value is; how often each occurs"), in(space::Torch), shape_by_value(),
         derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "_unique2"); }),
+        batches([](const Tensor&, bool, bool, bool) -> std::tuple<Tensor, Tensor, Tensor> { fail_dynamic("_unique2"); }),
         kernel([](const Tensor& self, bool, bool return_inverse, bool return_counts) {
             auto [values, inverse, counts] = distinct(self, false);
             if (!return_inverse) inverse = make_tensor({0}, DType::Int64);
@@ -286,11 +288,13 @@ OPERATORS(sorting) {
     declare("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", {
         doc("The distinct slices along a dimension, in order"), in(space::Torch), shape_by_value(), no_out(),
         derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "unique_dim"); }),
+        batches([](const Tensor&, int64_t, bool, bool, bool) -> std::tuple<Tensor, Tensor, Tensor> { fail_dynamic("unique_dim"); }),
         kernel([](const Tensor& self, int64_t dim, bool, bool, bool) { return distinct_slices(self, dim, false); }),
     });
     declare("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", {
         doc("Runs of equal neighbours as one"), in(space::Torch), shape_by_value(), no_out(),
         derivative("self", GIVEN(Tensor grad) { return no_slope(grad, "unique_consecutive"); }),
+        batches([](const Tensor&, bool, bool, std::optional<int64_t>) -> std::tuple<Tensor, Tensor, Tensor> { fail_dynamic("unique_consecutive"); }),
         kernel([](const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
             if (dim && !(*dim == 0 && self.dim() == 1)) return distinct_slices(self, *dim, true);  // all three, as PyTorch's
             auto [values, inverse, counts] = distinct(self, true);

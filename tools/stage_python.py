@@ -26,7 +26,7 @@ ARCHIVE = "_archive.zip"
 # Loaded by `import kindling`, by `kindling run`, or to build a small network and run it forward.
 # tests/python/test_archive.py asks a fresh interpreter whether the list is whole and has nothing beside.
 FILES = """
-__init__ __main__ _alias _as_torch.torch.__init__ _cli _runner
+__init__ __main__ _alias _as_torch.torch.__init__ _as_torch.functorch.__init__ _cli _runner
 autograd.__init__ autograd.grad_mode
 nn.__init__ nn.functional nn.init nn.parameter nn._functional.__init__ nn._functional.activation
 nn.modules.__init__ nn.modules.activation nn.modules.container nn.modules.linear nn.modules.module
@@ -56,7 +56,7 @@ SELDOM = {"startup", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor
           "distributions/constraint_registry.py", "distributions/lkj_cholesky.py", "distributions/lowrank_multivariate_normal.py",
           "distributions/mixture_same_family.py", "distributions/relaxed_bernoulli.py", "distributions/relaxed_categorical.py",
           "distributions/von_mises.py", "distributions/transformed_distribution.py", "distributions/negative_binomial.py",
-          "distributions/kumaraswamy.py", "func/_functorch.py", "func/_eager.py", "fx/interpreter.py", "signal", "_lowrank.py", "_images.py", "nn/modules/adaptive.py",
+          "distributions/kumaraswamy.py", "func/_eager.py", "_functorch", "fx/interpreter.py", "signal", "_lowrank.py", "_images.py", "nn/modules/adaptive.py",
           "optim/adagrad.py", "masked/__init__.py", "distributions/continuous_bernoulli.py", "distributions/multivariate_normal.py", "distributed/device_mesh.py", "fx/traceback.py",
           "utils/data/_multiprocess.py", "utils/data/_utils/channel.py", "utils/data/_utils/worker.py"}
 

@@ -2,7 +2,8 @@
 
 Each transform hands the function stand-ins for its inputs: a view where the input is part of a graph already (of an outer transform,
 or of the program), else a fresh leaf. Gradients are taken with a graph of their own, so transforms nest; at the end a result whose
-graph reaches no leaf but our own is cut from it.
+graph reaches no leaf but our own is cut from it. While the function runs a level is open (core/batch.h): it wraps no tensors, and
+what asks about transforms looks at it.
 """
 import functools
 
@@ -29,15 +30,18 @@ class _Scope:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if value.requires_grad and not _C._is_below(value):
             return value.view_as(value)
-        leaf = _C._apart(value).requires_grad_(True)
+        leaf = _C._leaf(value)
         self.own.add(id(leaf))
         self.keep = (*getattr(self, "keep", ()), leaf)
         return leaf
 
     def cut(self, value, outer):
-        """A result without a graph, if that has no leaf but ours, or if gradients are off outside."""
+        """A result without a graph, if that has no leaf but ours, or if gradients are off outside. The level is closed then."""
         if not isinstance(value, torch.Tensor) or _C._is_below(value):
             return value
+        return _C._leaves_transform(self._cut(value, outer))
+
+    def _cut(self, value, outer):
         tangents = _C._tangents(value)
         if tangents:
             kept = [(level, self.cut(tangent, outer)) for level, tangent in tangents]
@@ -58,7 +62,7 @@ class _Scope:
                 if below is None or below in seen:
                     continue
                 leaf = getattr(below, "variable", None)
-                if leaf is not None and id(leaf) not in self.own:
+                if leaf is not None and id(leaf) not in self.own and _C._born_in(leaf) >= 0:
                     return True
                 seen.add(below)
                 waiting.append(below)
@@ -66,6 +70,15 @@ class _Scope:
 
     def cut_tree(self, tree, outer):
         return tree_map(lambda value: self.cut(value, outer), tree)
+
+
+def _own(value):
+    """An argument that is not differentiated, as a tensor of the transform: it may be written to, and nobody outside follows that."""
+    if type(value) in (torch.Tensor, torch.nn.Parameter):
+        if value.layout is not torch.strided or value.requires_grad and _C._is_below(value):
+            return value
+        return value.view_as(value) if value.requires_grad else _C._apart(value)
+    return tree_map(_own, value) if type(value) in (tuple, list, dict) else value
 
 
 def _argnums(argnums, count):
@@ -77,7 +90,7 @@ def _argnums(argnums, count):
         raise RuntimeError("argnums must be non-empty")
     for place in places:
         if not isinstance(place, int):
-            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(place)}")
+            raise RuntimeError(f"argnum must be int, got: {type(place)}")
         if not -count <= place < count:
             raise RuntimeError(f"Got argnum={place}, but only {count} positional inputs")
     places = tuple(place % count for place in places)
@@ -105,7 +118,7 @@ def _with_aux(result, has_aux, words):
 
 
 def _not_empty(leaves, words):
-    if not leaves or leaves == [None]:
+    if not leaves or len(leaves) == 1 and leaves[0] is None:
         raise RuntimeError(f"{words}: Expected f to be a function that has non-empty output (got output = {leaves})")
 
 
@@ -117,10 +130,12 @@ class _Recording:
         self.hooks = torch.autograd.graph.disable_saved_tensors_hooks(
             "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case.")
         self.hooks.__enter__()
+        _C._transform_open("grad")
         self.graph.__enter__()
 
     def __exit__(self, *raised):
         self.graph.__exit__(*raised)
+        _C._transform_close()
         self.hooks.__exit__(*raised)
 
 
@@ -142,7 +157,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
         outer, scope = torch.is_grad_enabled(), _Scope()
         places = _argnums(argnums, len(args))
         with _Recording():
-            given = list(args)
+            given = [value if place in places else _own(value) for place, value in enumerate(args)]
             flat, forms = [], []
             for place in places:
                 leaves, form = tree_flatten(args[place])
@@ -165,7 +180,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
                 grads.append(tree_unflatten(found[:count], form))
                 found = found[count:]
             result = grads[0] if isinstance(argnums, int) else tuple(grads)
-            return scope.cut_tree((result, (output, aux) if has_aux else output), outer)
+        return scope.cut_tree((result, (output, aux) if has_aux else output), outer)
 
     return wrapper
 
@@ -256,7 +271,7 @@ def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_
             flat, form = tree_flatten(chosen)
             inputs = [scope.stand_in(value) for value in flat]
             parts = tree_unflatten(inputs, form)
-            given = list(args)
+            given = [value if place in places else _own(value) for place, value in enumerate(args)]
             for place, part in zip(places, (parts,) if isinstance(argnums, int) else parts):
                 given[place] = part
             _only_real(tree_flatten(args)[0], "inputs", "jacrev")
@@ -271,11 +286,14 @@ def jacrev(func, argnums=0, has_aux=False, *, chunk_size=None, _preallocate_and_
                     rows = [value.new_zeros(leaf.shape + value.shape) for value in inputs]
                 else:
                     basis = torch.eye(leaf.numel(), dtype=leaf.dtype, device=leaf.device).view(-1, *leaf.shape)
-                    rows = torch.vmap(lambda unit: _gradients([leaf], inputs, [unit]), chunk_size=chunk_size)(basis)
+                    if chunk_size == 1:       # then nothing is mapped, and what cannot be mapped works too
+                        rows = [torch.stack(each) for each in zip(*(_gradients([leaf], inputs, [unit]) for unit in basis))]
+                    else:
+                        rows = torch.vmap(lambda unit: _gradients([leaf], inputs, [unit]), chunk_size=chunk_size)(basis)
                     rows = [row.view(leaf.shape + value.shape) for row, value in zip(rows, inputs)]
                 blocks.append(tree_unflatten(rows, form))
             result = tree_unflatten(blocks, output_form)
-            return scope.cut_tree((result, aux) if has_aux else result, outer)
+        return scope.cut_tree((result, aux) if has_aux else result, outer)
 
     return wrapper
 
@@ -307,7 +325,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 
         def of_chosen(*values):
             parts = tree_unflatten(list(values), form)
-            given = list(args)
+            given = [value if place in places else _own(value) for place, value in enumerate(args)]
             for place, part in zip(places, (parts,) if isinstance(argnums, int) else parts):
                 given[place] = part
             return func(*given, **kwargs)
@@ -356,10 +374,24 @@ def hessian(func, argnums=0):
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+class _Transform:
+    """A level for a `with` block; gives its number."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __enter__(self):
+        return _C._transform_open(self.kind)
+
+    def __exit__(self, kind, value, traceback):
+        _C._transform_close()
+
+
 class _DualLevel:
     """A level of forward mode for a `with` block, whatever is switched off outside; gives its number."""
 
     def __enter__(self):
+        _C._transform_open("jvp")
         self.before = _C._is_fwd_grad_enabled()
         _C._set_fwd_grad_enabled(True)
         self.number = _C._enter_dual_level()
@@ -368,6 +400,7 @@ class _DualLevel:
     def __exit__(self, kind, value, traceback):
         _C._exit_dual_level(self.number)
         _C._set_fwd_grad_enabled(self.before)
+        _C._transform_close()
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
@@ -402,18 +435,18 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
             raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
                                "strict=True.")
         products = [torch.zeros_like(leaf) if product is None else product for leaf, product in zip(leaves, products)]
-        values = tree_unflatten([_C._primal(leaf, level) for leaf in leaves], output_form)
+        values = [_C._primal(leaf, level) for leaf in leaves]
         if has_aux:
             aux = tree_map(lambda value: _C._primal(value, level) if isinstance(value, torch.Tensor) else value, aux)
-        result = (values, tree_unflatten(products, output_form))
-        return (*result, aux) if has_aux else result
+    result = tuple(tree_unflatten([_C._leaves_transform(each) for each in some], output_form) for some in (values, products))
+    return (*result, tree_map(_C._leaves_transform, aux)) if has_aux else result
 
 
 def _products(outputs, inputs, directions, scope):
     """Jacobian times directions."""
     cotangents = []
     for output in outputs:
-        leaf = torch.zeros_like(output).detach().requires_grad_(True)
+        leaf = _C._leaf(torch.zeros_like(output))
         scope.own.add(id(leaf))
         scope.keep = (*getattr(scope, "keep", ()), leaf)
         cotangents.append(leaf)
@@ -429,7 +462,7 @@ def linearize(func, *primals):
     tensor([1., 1.])
     """
     outer, scope = torch.is_grad_enabled(), _Scope()
-    with torch.enable_grad():
+    with _Transform("grad"), torch.enable_grad():
         flat, form = tree_flatten(primals)
         inputs = [scope.stand_in(value) for value in flat]
         output = func(*tree_unflatten(inputs, form))
@@ -468,6 +501,7 @@ def functionalize(func, *, remove="mutations"):
 
     @_wraps(func)
     def wrapper(*args, **kwargs):
-        return func(*args, **kwargs)
+        with _Transform("functionalize"):
+            return func(*args, **kwargs)
 
     return wrapper

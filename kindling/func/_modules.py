@@ -63,12 +63,21 @@ def replace_all_batch_norm_modules_(root):
     True
     """
     for module in root.modules():
-        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
-            module.running_mean = module.running_var = module.num_batches_tracked = None
-            module.track_running_stats = False
+        batch_norm_without_running_stats(module)
     return root
 
 
+def batch_norm_without_running_stats(module):
+    if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
+        module.running_mean = module.running_var = module.num_batches_tracked = None
+        module.track_running_stats = False
+
+
 def debug_unwrap(tensor, *, recurse=True):
-    """The tensor that a function inside a transform works on: here it is one anyway."""
+    """The tensor that one inside of a transform stands for, below all of them or (not `recurse`) below the innermost."""
+    from kindling._functorch import _native
+    while _native.is_functorch_wrapped_tensor(tensor):
+        tensor = _native.get_unwrapped(tensor)
+        if not recurse:
+            break
     return tensor

@@ -168,6 +168,22 @@ def _leave(func, value, depth, size, place):
     return _remove_batch_dim(value, depth, size, place)
 
 
+def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
+    """`vmap` by so many parts of the slices, one after the other.
+
+    >>> from functorch.experimental import chunk_vmap
+    >>> chunk_vmap(torch.sum, chunks=2)(torch.ones(5, 3))
+    tensor([3., 3., 3., 3., 3.])
+    """
+    if randomness not in _RANDOMNESS:
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+    def wrapped(*args, **kwargs):
+        size = _inputs(func, in_dims, args)[3]
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=max(1, -(-size // chunks)))(*args, **kwargs)
+    return functools.wraps(func, assigned=[name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(func, name)])(wrapped)
+
+
 def _chunks(func, flat, dims, spec, size, out_dims, randomness, kwargs, chunk_size):
     """Some slices at a time; random numbers that are the same for all slices are so for all chunks."""
     import kindling as torch
@@ -235,7 +251,13 @@ def mapped_class(cls, args):
     from kindling.autograd import Function
     from kindling.utils._pytree import tree_flatten
     rule = cls.vmap
-    if rule is Function.vmap or hasattr(cls, "_is_mapped"):
+    if hasattr(cls, "_is_mapped"):
+        return None
+    if rule is Function.vmap:
+        # A backward that runs under a vmap of its own (`is_grads_batched`) maps what it is made of.
+        if not cls.generate_vmap_rule and _C._vmap_depth():
+            raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap staticmethod or set "
+                               "generate_vmap_rule=True. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
         return None
     if cls.generate_vmap_rule:
         raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please set "
@@ -250,12 +272,8 @@ def mapped_class(cls, args):
 def class_above_graph(cls, args):
     """An `autograd.Function` that a graph of the newest level records, and one below: its forward is itself, recorded below."""
     import kindling as torch
-    from kindling.autograd import Function
     if hasattr(cls, "_is_mapped"):
         return None
-    if cls.setup_context is Function.setup_context:
-        raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
-                           "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
 
     def below(*inputs):
         with torch.enable_grad():

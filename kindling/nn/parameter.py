@@ -51,7 +51,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __repr__(self):
         # As a plain tensor, whose class does not show.
-        return f"Parameter containing:\n{self.data.requires_grad_(self.requires_grad)!r}"
+        return f"Parameter containing:\n{Tensor._make_subclass(Tensor, self.data, self.requires_grad)!r}"
 
     def __reduce_ex__(self, protocol):
         # Hooks are not saved: they are rarely picklable and never were part of a parameter's file form.

@@ -237,7 +237,18 @@ def test_functions(name):
 def test_jvp_of_a_function_is_called_for_each_level():
     names = {"torch": kindling}
     exec(FUNCTIONS, names)
-    torch, twice = kindling, lambda x: names["Exp"].apply(x, 2)
+    exec("""
+class Apart(Exp):
+    @staticmethod
+    def forward(x, k):
+        return x.exp() * k
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0], output)
+        ctx.k = inputs[1]
+""", names)
+    torch, twice = kindling, lambda x: names["Apart"].apply(x, 2)
     x, one = torch.rand(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
     inner = lambda y: torch.func.jvp(twice, (y,), (y,))[1]      # noqa: E731
     assert torch.allclose(torch.func.jvp(inner, (x,), (one,))[1], 2 * x.exp() * (1 + x))

@@ -123,8 +123,9 @@ def _no_value():
 
 def _named(f, count):
     """The function, or one of so many arguments that calls it where it has no plain ones."""
-    if inspect.isfunction(f) and not f.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) and \
-            not f.__code__.co_kwonlyargcount and not hasattr(f, "__wrapped__") and f.__code__.co_argcount == count:
+    named = inspect.unwrap(f)
+    if inspect.isfunction(named) and not named.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) and \
+            not named.__code__.co_kwonlyargcount and named.__code__.co_argcount == count:
         return f
     names = ", ".join(f"arg{place}" for place in range(count))
     return eval(f"lambda {names}: fn({names})", {"fn": f})
@@ -164,7 +165,7 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
             return tree_map(lambda value: Proxy(recorder.fetched(value), tracer) if isinstance(value, torch.Tensor) else value, out)
 
         body.__wrapped__ = func
-        body.__annotations__ = {}
+        body.__annotations__ = getattr(func, "__annotations__", {})
         graph = tracer.trace(body, concrete_args=tuple(tree_map(lambda _: PH, args)))
         return _make_graph_module(tracer.root, graph, getattr(f, "__name__", type(f).__name__))
 
