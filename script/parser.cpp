@@ -1,0 +1,503 @@
+// script/parser.cpp: the grammar, as TorchScript has it, in what it takes and in what it does not.
+#include "script/parser.h"
+
+#include <algorithm>
+
+namespace kindling::script {
+namespace {
+
+using namespace kind_of;
+
+/// How strongly an operator binds, 0 if it is none.
+int binary(Kind kind) {
+    switch (kind) {
+        case If: case For: return 1;
+        case And: case Or: return 2;   // 3 is `not`
+        case In: case NotIn: case '<': case '>': case Is: case IsNot: case Eq: case Le: case Ge: case Ne: return 4;
+        case '|': return 5;
+        case '^': return 6;
+        case '&': return 7;
+        case LShift: case RShift: return 8;
+        case '+': case '-': return 9;
+        case '*': case '/': case FloorDiv: case '%': case '@': return 10;
+        case Pow: return 11;
+        default: return 0;
+    }
+}
+int unary(Kind kind) {
+    switch (kind) {
+        case Not: case '~': return 3;
+        case '-': case '*': return 10;
+        default: return 0;
+    }
+}
+
+bool ends_tuple(Kind kind) {
+    return (kind >= PlusEq && kind <= PowEq) || kind == Newline || kind == '=' || kind == ')';
+}
+
+/// What a string literal stands for.
+std::string unescape(const Range& range, std::string_view text) {
+    const size_t width = text.size() >= 3 && text[1] == text[0] && text[2] == text[0] ? 3 : 1;
+    text = text.substr(width, text.size() - 2 * width);
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++) {
+        if (text[i] != '\\') { out += text[i]; continue; }
+        switch (const char c = text[++i]) {
+            case '\\': case '\'': case '"': case '\n': out += c; break;
+            case 'a': out += '\a'; break;
+            case 'b': out += '\b'; break;
+            case 'f': out += '\f'; break;
+            case 'n': out += '\n'; break;
+            case 'v': out += '\v'; break;
+            case 't': out += '\t'; break;
+            case 'x': fail_at(range, "unsupported hex specifier");
+            case 'u': case 'U': fail_at(range, "unsupported unicode specifier");
+            default: {
+                int value = 0;
+                for (size_t j = 0; j < 3; j++) {
+                    if (i + j >= text.size() || text[i + j] < '0' || text[i + j] > '7') value = 1 << 20;
+                    else value = value * 8 + (text[i + j] - '0');
+                }
+                if (value > 255) fail_at(range, " ill formed octal specifier");
+                out += static_cast<char>(value);
+                i += 2;
+            }
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+const Tree* Trees::make(Kind kind, Range range, std::vector<const Tree*> parts, std::string text) {
+    for (const Tree* part : parts) {
+        range.start = std::min(range.start, part->range.start);
+        range.end = std::max(range.end, part->range.end);
+    }
+    all_.push_back({kind, range, std::move(text), std::move(parts)});
+    return &all_.back();
+}
+
+std::string str(const Tree& tree) {
+    std::string out = "(" + (tree.kind == Option ? std::string("option") : kind_name(tree.kind));
+    if (!tree.text.empty()) out += " " + tree.text;
+    for (const Tree* part : tree.parts) out += " " + str(*part);
+    return out + ")";
+}
+
+template <class F> void Parser::sequence(Kind begin, Kind separator, Kind end, F each) {
+    if (begin != Nothing) lexer_.expect(begin);
+    while (lexer_.now().kind != end) {
+        each();
+        if (!lexer_.accept(separator)) {
+            if (end != Nothing) lexer_.expect(end);
+            return;
+        }
+    }
+    lexer_.expect(end);
+}
+
+const Tree* Parser::list_of(Kind begin, Kind separator, Kind end, Part part) {
+    const Range range = lexer_.now().range;
+    std::vector<const Tree*> parts;
+    sequence(begin, separator, end, [&] { parts.push_back((this->*part)()); });
+    return list(range, std::move(parts));
+}
+
+// ---- expressions
+
+const Tree* Parser::ident() {
+    const Token token = lexer_.expect(Ident);
+    return make(Ident, token.range, {}, std::string(token.text()));
+}
+
+const Tree* Parser::expression_or_tuple() {
+    const Tree* first = expression();
+    if (lexer_.now().kind != ',') return first;
+    std::vector<const Tree*> parts = {first};
+    while (lexer_.accept(',') && !ends_tuple(lexer_.now().kind)) parts.push_back(expression());
+    const Tree* all = list(first->range, std::move(parts));
+    return make(TupleLiteral, all->range, {all});
+}
+
+const Tree* Parser::expression(int above) {
+    const Tree* tree;
+    const Token first = lexer_.now();
+    if (const int strength = unary(first.kind)) {
+        lexer_.next();
+        const Tree* operand = expression(strength);
+        if (first.kind == '-' && operand->is(Const)) tree = make(Const, operand->range, {}, "-" + operand->text);
+        else tree = make(first.kind == '*' ? Starred : first.kind == '-' ? Minus : first.kind, first.range, {operand});
+    } else tree = base();
+    while (int strength = binary(lexer_.now().kind)) {
+        if (strength <= above) break;
+        const Token op = lexer_.next();
+        if (op.kind == Pow || op.kind == If) strength--;   // to the right
+        if (op.kind == NotIn) {
+            tree = make(In, op.range, {tree, expression(strength)});
+            tree = make(Not, op.range, {tree});
+        } else if (op.kind == If) {
+            const Tree* condition = expression();
+            lexer_.expect(Else);
+            const Tree* otherwise = expression(strength);
+            tree = make(IfExpr, op.range, {condition, tree, otherwise});
+        } else if (op.kind == For) {
+            const Tree* each = target();
+            lexer_.expect(In);
+            const Tree* iterable = expression();
+            tree = make(ListComp, op.range, {tree, each, iterable});
+        } else tree = make(op.kind, op.range, {tree, expression(strength)});
+    }
+    return tree;
+}
+
+/// What binds more than any operator: names, literals, brackets, and what follows them.
+const Tree* Parser::base() {
+    const Tree* tree;
+    const Token token = lexer_.now();
+    switch (token.kind) {
+        case Number:
+            lexer_.next();
+            tree = make(Const, token.range, {}, std::string(token.text()));
+            break;
+        case True: case False: case None: case NoneType:
+            lexer_.next();
+            tree = make(token.kind, token.range, {});
+            break;
+        case '(':
+            lexer_.next();
+            if (lexer_.accept(')')) {
+                const Range range = lexer_.now().range;
+                tree = make(TupleLiteral, range, {list(range, {})});
+                break;
+            }
+            tree = expression_or_tuple();
+            lexer_.expect(')');
+            break;
+        case '[': tree = bracketed(); break;
+        case '{': tree = braced(); break;
+        case String: tree = strings(); break;
+        case Ellipsis: case Dots:
+            lexer_.next();
+            tree = make(Dots, token.range, {});
+            break;
+        default: {
+            const Tree* name = ident();
+            tree = make(Var, name->range, {name});
+        }
+    }
+    for (;;) {
+        if (lexer_.accept('.')) {
+            const Tree* name = ident();
+            tree = make(Select, name->range, {tree, name});
+        } else if (lexer_.now().kind == '(') tree = apply(tree);
+        else if (lexer_.now().kind == '[') tree = subscript(tree);
+        else return tree;
+    }
+}
+
+const Tree* Parser::bracketed() {
+    const Tree* all = list_of('[', ',', ']', &Parser::any_expression);
+    if (all->size() == 1 && (*all)[0].is(ListComp)) return all->parts[0];
+    for (const Tree* part : all->parts)
+        if (part->is(ListComp)) fail_at(all->range, " expected a single list comprehension within '[' , ']'");
+    return make(ListLiteral, all->range, {all});
+}
+
+const Tree* Parser::braced() {
+    lexer_.next();
+    std::vector<const Tree*> keys, values;
+    const Range range = lexer_.now().range;
+    if (lexer_.now().kind != '}') do {
+        keys.push_back(expression());
+        lexer_.expect(':');
+        values.push_back(expression());
+    } while (lexer_.accept(','));
+    lexer_.expect('}');
+    if (keys.size() == 1 && values[0]->is(ListComp)) {   // `k: v for x in y` was read as a key and a comprehension
+        const Tree& values_of = *values[0];
+        return make(DictComp, range, {keys[0], values_of.parts[0], values_of.parts[1], values_of.parts[2]});
+    }
+    const Tree* key_list = list(range, std::move(keys));
+    return make(DictLiteral, range, {key_list, list(range, std::move(values))});
+}
+
+const Tree* Parser::strings() {
+    const Range range = lexer_.now().range;
+    std::string text;
+    while (lexer_.now().kind == String) {
+        const Token token = lexer_.next();
+        text += unescape(token.range, token.text());
+    }
+    return make(String, range, {}, std::move(text));
+}
+
+const Tree* Parser::apply(const Tree* callee) {
+    const Range range = lexer_.now().range;
+    std::vector<const Tree*> inputs, attributes;
+    sequence('(', ',', ')', [&] {
+        if (lexer_.now().kind == Ident && lexer_.after_now().kind == '=') {
+            const Tree* name = ident();
+            lexer_.expect('=');
+            attributes.push_back(make(Attribute, name->range, {name, expression()}));
+        } else inputs.push_back(expression());
+    });
+    const Tree* input_list = list(range, std::move(inputs));
+    return make(Apply, range, {callee, input_list, list(range, std::move(attributes))});
+}
+
+const Tree* Parser::subscript(const Tree* value) {
+    Range range = lexer_.now().range;
+    const Tree* parts = list_of('[', ',', ']', &Parser::subscript_part);
+    range.end = lexer_.now().range.start;
+    return make(Subscript, range, {value, parts});
+}
+
+const Tree* Parser::subscript_part() {
+    const Range range = lexer_.now().range;
+    const Tree* bounds[3] = {};
+    if (lexer_.now().kind != ':') bounds[0] = expression();
+    if (!lexer_.accept(':')) return bounds[0];
+    auto ends = [&] { return lexer_.now().kind == ',' || lexer_.now().kind == ']'; };
+    if (!ends() && lexer_.now().kind != ':') bounds[1] = expression();
+    if (lexer_.accept(':') && !ends()) bounds[2] = expression();
+    std::vector<const Tree*> parts;
+    for (const Tree* bound : bounds) parts.push_back(bound ? some(range, bound) : none(range));
+    return make(Slice, range, std::move(parts));
+}
+
+// ---- functions and classes
+
+const Tree* Parser::type_annotation() {
+    if (!lexer_.accept(':')) return none(lexer_.now().range);
+    const Tree* type = expression();
+    return some(type->range, type);
+}
+
+const Tree* Parser::parameter(bool keyword_only) {
+    const Tree* name = ident();
+    const Tree* type = type_annotation();
+    const Tree* value = lexer_.accept('=') ? expression() : nullptr;
+    value = value ? some(value->range, value) : none(lexer_.now().range);
+    return make(Param, type->range, {name, type, value}, keyword_only ? "*" : "");
+}
+
+const Tree* Parser::bare_type() {
+    const Tree* type = expression();
+    const Tree* name = make(Ident, type->range, {});
+    const Tree* given = some(type->range, type);
+    return make(Param, type->range, {name, given, none(type->range)});
+}
+
+const Tree* Parser::type_comment() {
+    const Range range = lexer_.now().range;
+    lexer_.expect(TypeComment);
+    const Tree* types = list_of('(', ',', ')', &Parser::bare_type);
+    const Tree* result;
+    if (lexer_.accept(Arrow)) {
+        const Range at = lexer_.now().range;
+        result = some(at, expression());
+    } else result = none(lexer_.now().range);
+    return make(Decl, range, {types, result});
+}
+
+const Tree* Parser::declaration() {
+    const Range range = lexer_.now().range;
+    std::vector<const Tree*> parameters;
+    bool keyword_only = false;
+    sequence('(', ',', ')', [&] {
+        if (!keyword_only && lexer_.accept('*')) keyword_only = true;
+        else parameters.push_back(parameter(keyword_only));
+    });
+    const Tree* all = list(range, std::move(parameters));
+    const Tree* result;
+    if (lexer_.accept(Arrow)) {
+        const Range at = lexer_.now().range;
+        result = some(at, expression());
+    } else result = none(lexer_.now().range);
+    lexer_.expect(':');
+    return make(Decl, all->range, {all, result});
+}
+
+/// The declaration with the types of a type comment.
+const Tree* Parser::with_types(const Tree* declaration, const Tree* types, bool is_method) {
+    const std::vector<const Tree*>&old = (*declaration)[0].parts, &given = (*types)[0].parts;
+    const size_t skipped = is_method;
+    if (old.size() - skipped != given.size())
+        fail_at(declaration->range, "Number of type annotations (%zu) did not match the number of %s parameters (%zu)", given.size(),
+                is_method ? "method" : "function", old.size() - skipped);
+    std::vector<const Tree*> parameters(old.begin(), old.begin() + static_cast<long>(skipped));
+    for (size_t i = skipped; i < old.size(); i++)
+        parameters.push_back(make(Param, old[i]->range, {old[i]->parts[0], given[i - skipped]->parts[1], old[i]->parts[2]}, old[i]->text));
+    const Tree* all = list(declaration->range, std::move(parameters));
+    return make(Decl, declaration->range, {all, types->parts[1]});
+}
+
+const Tree* Parser::function(bool is_method) {
+    lexer_.expect(Def);
+    const Tree* name = ident();
+    const Tree* head = declaration();
+    const bool indented = lexer_.accept(Indent);
+    if (lexer_.now().kind == TypeComment) {
+        const Tree* types = type_comment();
+        if (indented) lexer_.expect(Newline);
+        head = with_types(head, types, is_method);
+    }
+    const Tree* body;
+    if (indented) body = statements(false);
+    else {
+        const Tree* only = statement(is_method);
+        body = list(lexer_.now().range, {only});
+    }
+    return make(Def, name->range, {name, head, body});
+}
+
+const Tree* Parser::class_definition() {
+    lexer_.expect(Class);
+    const Tree* name = ident();
+    const Tree* above = none(name->range);
+    if (lexer_.accept('(')) {
+        const Tree* base = expression();
+        above = some(base->range, base);
+        lexer_.expect(')');
+    }
+    lexer_.expect(':');
+    const Tree* body = statements(true, true);
+    return make(Class, name->range, {name, above, body});
+}
+
+// ---- statements
+
+const Tree* Parser::statements(bool indent, bool in_class) {
+    const Range range = lexer_.now().range;
+    if (indent) lexer_.expect(Indent);
+    std::vector<const Tree*> all;
+    do all.push_back(statement(in_class));
+    while (!lexer_.accept(Dedent));
+    return list(range, std::move(all));
+}
+
+/// A keyword and what stands behind it in the line.
+const Tree* Parser::simple(Kind kind) {
+    const Range range = lexer_.next().range;
+    std::vector<const Tree*> parts;
+    switch (kind) {
+        case Return: parts.push_back(lexer_.now().kind != Newline ? expression_or_tuple() : make(None, range, {})); break;
+        case Raise: parts.push_back(expression()); break;
+        case Assert: {
+            parts.push_back(expression());
+            parts.push_back(lexer_.accept(',') ? some(range, expression()) : none(range));
+            break;
+        }
+        case Global: parts.push_back(list_of(Nothing, ',', Nothing, &Parser::ident)); break;
+        case Delete: parts.push_back(list_of(Nothing, ',', Nothing, &Parser::any_expression)); break;
+        default: break;
+    }
+    lexer_.expect(Newline);
+    return make(kind, range, std::move(parts));
+}
+
+const Tree* Parser::statement(bool in_class) {
+    const Kind kind = lexer_.now().kind;
+    const Range range = lexer_.now().range;
+    switch (kind) {
+        case If: return if_statement(true);
+        case While: {
+            lexer_.next();
+            const Tree* condition = expression();
+            lexer_.expect(':');
+            return make(While, range, {condition, statements(true)});
+        }
+        case For: {
+            lexer_.next();
+            const Tree* targets = list_of(Nothing, ',', In, &Parser::target);
+            const Tree* iterables = list_of(Nothing, ',', ':', &Parser::any_expression);
+            return make(For, range, {targets, iterables, statements(true)});
+        }
+        case With: {
+            lexer_.next();
+            const Tree* items = list_of(Nothing, ',', ':', &Parser::with_item);
+            return make(With, range, {items, statements(true)});
+        }
+        case Def: return function(in_class);
+        case Return: case Raise: case Assert: case Global: case Delete: case Break: case Continue: case Pass: return simple(kind);
+        default: {
+            const Tree* first = expression_or_tuple();
+            if (lexer_.now().kind != Newline) return assignment(first);
+            lexer_.next();
+            return make(ExprStmt, first->range, {first});
+        }
+    }
+}
+
+const Tree* Parser::if_statement(bool expect_if) {
+    const Range range = lexer_.now().range;
+    if (expect_if) lexer_.expect(If);
+    const Tree* condition = expression();
+    lexer_.expect(':');
+    const Tree* then = statements(true);
+    const Tree* otherwise = list(lexer_.now().range, {});
+    if (lexer_.accept(Else)) {
+        lexer_.expect(':');
+        otherwise = statements(true);
+    } else if (lexer_.accept(Elif)) {
+        const Range at = lexer_.now().range;
+        otherwise = list(at, {if_statement(false)});
+    }
+    return make(If, range, {condition, then, otherwise});
+}
+
+const Tree* Parser::with_item() {
+    const Tree* value = expression();
+    if (lexer_.now().kind != As) return make(WithItem, value->range, {value, none(value->range)});
+    const Token token = lexer_.next();
+    const Tree* name = ident();
+    const Tree* variable = make(Var, name->range, {name});
+    return make(WithItem, token.range, {value, some(name->range, variable)});
+}
+
+/// The operation of an assignment: '=', or that of an augmented one. Null if the token is none.
+const Tree* Parser::assignment_operation() {
+    const Token token = lexer_.now();
+    Kind kind;
+    switch (token.kind) {
+        case PlusEq: case MinusEq: case TimesEq: case DivEq: case ModEq: case BitOrEq: case BitAndEq: case BitXorEq: case '=':
+            kind = token.text()[0];
+            break;
+        case LShiftEq: kind = LShift; break;
+        case RShiftEq: kind = RShift; break;
+        case PowEq: kind = Pow; break;
+        default: return nullptr;
+    }
+    lexer_.next();
+    return make(kind, token.range, {});
+}
+
+/// The rest of a statement that begins with an expression.
+const Tree* Parser::assignment(const Tree* target) {
+    const Tree* type = type_annotation();
+    const Tree* operation = assignment_operation();
+    if (!operation) {
+        if (!type->present()) lexer_.expect(Newline);
+        lexer_.expect(Newline);
+        return make(Assign, target->range, {list(target->range, {target}), none(target->range), type});
+    }
+    const Tree* value = expression_or_tuple();
+    if (operation->kind != '=') {
+        lexer_.expect(Newline);
+        if (target->is(TupleLiteral)) fail_at(target->range, " augmented assignment can only have one LHS expression");
+        return make(AugAssign, target->range, {target, operation, value});
+    }
+    std::vector<const Tree*> targets = {target};
+    while (lexer_.accept('=')) {
+        targets.push_back(value);
+        value = expression_or_tuple();
+    }
+    if (type->present() && targets.size() > 1) fail_at(type->range, "Annotated multiple assignment is not supported in python");
+    lexer_.expect(Newline);
+    const Tree* all = list(target->range, std::move(targets));
+    return make(Assign, target->range, {all, some(value->range, value), type});
+}
+
+}  // namespace kindling::script

@@ -1,0 +1,58 @@
+// script/parser.h: TorchScript's grammar, by recursive descent.
+#pragma once
+#include "script/tree.h"
+
+namespace kindling::script {
+
+class Parser {
+public:
+    Parser(const Source& source, Trees& trees) : lexer_(source), trees_(trees) {}
+
+    bool at_end() const { return lexer_.now().kind == kind_of::End; }
+    const Tree* function(bool is_method = false);
+    const Tree* class_definition();
+    const Tree* expression(int above = 0);
+    /// The types in a comment: "# type: (int, Tensor) -> int".
+    const Tree* type_comment();
+    const Lexer& lexer() const { return lexer_; }
+
+private:
+    using Part = const Tree* (Parser::*)();
+    const Tree* make(Kind kind, Range range, std::vector<const Tree*> parts, std::string text = "") {
+        return trees_.make(kind, range, static_cast<std::vector<const Tree*>&&>(parts), static_cast<std::string&&>(text));
+    }
+    const Tree* list(Range range, std::vector<const Tree*> parts) { return make(kind_of::List, range, static_cast<std::vector<const Tree*>&&>(parts)); }
+    const Tree* some(Range range, const Tree* tree) { return make(kind_of::Option, range, {tree}); }
+    const Tree* none(Range range) { return make(kind_of::Option, range, {}); }
+    template <class F> void sequence(Kind begin, Kind separator, Kind end, F each);
+    const Tree* list_of(Kind begin, Kind separator, Kind end, Part part);
+
+    const Tree* ident();
+    const Tree* any_expression() { return expression(); }
+    const Tree* target() { return expression(4); }
+    const Tree* expression_or_tuple();
+    const Tree* base();
+    const Tree* bracketed();
+    const Tree* braced();
+    const Tree* strings();
+    const Tree* apply(const Tree* callee);
+    const Tree* subscript(const Tree* value);
+    const Tree* subscript_part();
+    const Tree* type_annotation();
+    const Tree* bare_type();
+    const Tree* parameter(bool keyword_only);
+    const Tree* declaration();
+    const Tree* with_types(const Tree* declaration, const Tree* types, bool is_method);
+    const Tree* statement(bool in_class = false);
+    const Tree* statements(bool indent, bool in_class = false);
+    const Tree* simple(Kind kind);
+    const Tree* if_statement(bool expect_if);
+    const Tree* with_item();
+    const Tree* assignment(const Tree* target);
+    const Tree* assignment_operation();
+
+    Lexer lexer_;
+    Trees& trees_;
+};
+
+}  // namespace kindling::script
