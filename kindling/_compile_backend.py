@@ -7,6 +7,7 @@ of. So a program may branch on values: it then has several graphs, each right.
 """
 import operator
 import threading
+import weakref
 
 import kindling as torch
 from kindling import _C
@@ -14,6 +15,19 @@ from kindling.utils._python_dispatch import TorchDispatchMode, _disable_current_
 from kindling.utils._pytree import tree_flatten, tree_map
 
 _capturing = threading.local()
+
+
+def end_graph(why):
+    """Ends the graph that is being written down in this thread, if there is one."""
+    capture = getattr(_capturing, "by", None)
+    if capture:
+        capture.end_here(why)
+
+
+def reset():
+    """Forgets what backends have made."""
+    for each in Compiler.every:
+        each.made.clear()
 
 
 class _Input(tuple):
@@ -50,15 +64,20 @@ def _header(tensor):
 class Compiler:
     """A backend for one compiled function, and what it has made so far: {what was written down: what to call}."""
 
+    limit = None        # how many graphs are made something of; None: torch._dynamo.config.recompile_limit
+    every = weakref.WeakSet()
+
     def __init__(self, backend, keywords):
         self.backend, self.keywords = backend, keywords
         self.made = {}
+        self.breaks = []                            # of the last call: (why a graph ended, [where])
+        self.every.add(self)
 
     def __call__(self, function, args, kwargs):
-        if getattr(_capturing, "on", False):        # a compiled function in another is a part of its graph
+        if getattr(_capturing, "by", None):         # a compiled function in another is a part of its graph
             return function(*args, **kwargs)
-        capture = _Capture(self)
-        _capturing.on = True
+        capture = _capturing.by = _Capture(self)
+        self.breaks.clear()
         try:
             with capture:
                 result = function(*args, **kwargs)
@@ -66,7 +85,7 @@ class Compiler:
             capture.finish(quietly=True)
             raise
         finally:
-            _capturing.on = False
+            _capturing.by = None
         capture.finish()
         return result
 
@@ -75,8 +94,12 @@ class Compiler:
         found = self.made.get(key)
         if found is None:
             module = build()
-            if len(self.made) >= torch._import("kindling._dynamo.config").recompile_limit:
+            limit = torch._import("kindling._dynamo.config").recompile_limit if self.limit is None else self.limit
+            if len(self.made) >= limit:
                 return module
+            stats = torch._import("kindling._dynamo.utils").counters["stats"]
+            stats["unique_graphs"] += 1
+            stats["calls_captured"] += sum(node.op == "call_function" for node in module.graph.nodes)
             try:
                 found = self.backend(module, inputs, **self.keywords)
                 if not callable(found):
@@ -95,6 +118,7 @@ class _Capture(TorchDispatchMode):
         super().__init__()
         self.compiler = compiler
         self.lock = threading.RLock()               # another thread may need a value
+        self.ends = False
         self.forget()
         self.queue = _C._put_off(self.compute)
 
@@ -103,6 +127,7 @@ class _Capture(TorchDispatchMode):
         self.writes = self.draws = False
 
     def finish(self, quietly=False):
+        self.ends = True
         try:
             self.queue.run()
         except Exception:
@@ -252,6 +277,8 @@ class _Capture(TorchDispatchMode):
                 return self.forget()
             if not self.writes and not self.draws and not any(map(self.queue.is_wanted, self.bases)):
                 return self.forget()                # nobody has what was computed
+            if not self.ends:
+                self.note("a value was needed")
             wanted = [(slot, *base) for slot, base in self.bases.items() if self.queue.is_wanted(slot)]
             key = "\n".join([*(each.text() for each in self.steps), *map(_header, self.inputs), *(_text(reference) for _, reference, _ in wanted)])
             function = self.compiler.find(key, lambda: self.graph([reference for _, reference, _ in wanted]), self.inputs)
@@ -273,6 +300,28 @@ class _Capture(TorchDispatchMode):
                 if not self.queue.fill(slot, value):
                     self.queue.fill(slot, self.copied(value, known))
             self.forget()
+
+    def note(self, why):
+        """Remembers why a graph ends here, and at which line of the program."""
+        import sys
+        import traceback
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
+            frame = frame.f_back
+        where = traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+        self.compiler.breaks.append((why, [where]))
+        torch._import("kindling._dynamo.utils").counters["graph_break"][why] += 1
+
+    def end_here(self, why):
+        """The graph ends, because the program says so."""
+        with self.lock:
+            if self.steps:
+                self.note(why)
+                self.ends, before = True, self.ends
+                try:
+                    self.queue.run()
+                finally:
+                    self.ends = before
 
     @staticmethod
     def copied(value, known):

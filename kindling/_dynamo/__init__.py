@@ -1,4 +1,6 @@
 """``torch._dynamo``: what programs say to PyTorch's compiler. Functions run as they are, so marks give the function itself."""
+import sys
+
 import kindling
 from kindling import _eagerly
 from kindling import compiler as _compiler
@@ -9,7 +11,7 @@ disable = _compiler.disable
 for _name in ("allow_in_graph assume_constant_result disallow_in_graph dont_skip_tracing forbid_in_graph nonstrict_trace "
               "disable_nested_graph_breaks run").split():
     globals()[_name] = _eagerly.mark(_name)
-for _name in ("mark_dynamic maybe_mark_dynamic mark_static mark_static_address override_optimization_hint reset "
+for _name in ("mark_dynamic maybe_mark_dynamic mark_static mark_static_address override_optimization_hint "
               "reset_recompile_user_contexts set_recursion_limit skip_frame step_unsupported mark_unbacked reset_code_caches").split():
     globals()[_name] = _eagerly.nothing(_name)
 
@@ -34,6 +36,28 @@ def graph_break(msg=""):
     if kindling._C._is_whole():
         from kindling import _compile_breaks
         _compile_breaks.refuse_wish(msg)
+    if kindling._C._is_compiling():
+        from kindling._compile_backend import end_graph
+        end_graph("Call to `torch._dynamo.graph_break()`")
+
+
+def reset():
+    """Forgets what backends of the program's own have made of its functions: they are asked again."""
+    if "kindling._compile_backend" in sys.modules:
+        sys.modules["kindling._compile_backend"].reset()
+
+
+def explain(f, *extra_args, **extra_kwargs):
+    """A function that calls `f` and tells into which graphs a backend would get it, and what ended each (no backend is called).
+
+    `kindling.compiler.explain` tells what the native backend does.
+
+    >>> told = torch._dynamo.explain(lambda x: x.sin() + 1 if x.sum() > 0 else x)(torch.ones(2))
+    >>> told.graph_count, told.graph_break_count, told.op_count
+    (2, 1, 4)
+    """
+    from kindling._dynamo.backends.debugging import explain
+    return explain(f)(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else explain(f)
 
 
 def optimize(backend="inductor", *, nopython=False, disable=False, dynamic=None, **options):
@@ -83,6 +107,6 @@ def __getattr__(name):
     if name == "OptimizedModule":
         from kindling._compile import _optimized_module
         return _optimized_module()
-    if name in ("config", "eval_frame"):
+    if name in ("backends", "config", "eval_frame", "exc", "external_utils", "testing", "utils"):
         return kindling._import(f"kindling._dynamo.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,7 +40,9 @@ def is_exporting():
 
 
 def reset():
-    """Forget compiled code; there is none."""
+    """Forgets what backends of the program's own have made of its functions. Ours keep plans, which fit any call."""
+    import kindling
+    kindling._import("kindling._dynamo").reset()
 
 
 def list_backends(exclude_tags=("debug", "experimental")):

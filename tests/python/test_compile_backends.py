@@ -185,6 +185,8 @@ def test_options_names_and_limits():
     kindling.compile(lambda x: x + 1, backend="mine of the test")(kindling.ones(1))
     assert backend.calls == calls + 1 and kindling._dynamo.lookup_backend("mine of the test") is backend
     assert "mine of the test" in kindling._dynamo.list_backends()
+    from kindling import _compile
+    del _compile.BACKENDS["mine of the test"], _compile.FUNCTIONS["mine of the test"]
     with pytest.raises(kindling._dynamo.exc.InvalidBackend):
         kindling.compile(lambda x: x, backend="nobody's")
     limited = Backend()
@@ -275,3 +277,62 @@ def test_what_failed_is_told_by_every_way_to_read_it():
         with pytest.raises((RuntimeError, BufferError)):
             read(y)
     kindling.manual_seed(0)                     # the generator is nobody's hostage
+
+
+def test_explain_and_counters():
+    def function(module, x):
+        y = x.sin() + 1
+        module._dynamo.graph_break()
+        if y.sum() > 0:
+            y = y * 2
+        return y.cos()
+
+    told = {}
+    for module in (torch, kindling):
+        module._dynamo.reset()
+        told[module] = module._dynamo.explain(lambda x, module=module: function(module, x))(module.ones(3))
+    ours, theirs = told[kindling], told[torch]
+    assert (ours.graph_count, ours.graph_break_count) == (theirs.graph_count, theirs.graph_break_count) == (3, 2)
+    line = function.__code__.co_firstlineno
+    assert ours.op_count == 6 and [each.user_stack[0].lineno - line for each in ours.break_reasons] == [2, 3]
+    assert str(ours).startswith("Graph Count: 3\nGraph Break Count: 2\nOp Count: 6\nBreak Reasons:\n  Break Reason 1:\n    Reason: Call to")
+    counters = kindling._dynamo.utils.counters
+    counters.clear()
+    counter = kindling._dynamo.testing.CompileCounter()
+    compiled = kindling.compile(lambda x: function(kindling, x), backend=counter)
+    for _ in range(2):
+        compiled(kindling.ones(3))
+    assert (counter.frame_count, counter.op_count) == (3, 6) and counters["stats"] == {"unique_graphs": 3, "calls_captured": 6}
+    assert sum(counters["graph_break"].values()) == 4
+    kindling._dynamo.reset()
+    compiled(kindling.ones(3))
+    assert counter.frame_count == 6
+    recorded = kindling._dynamo.testing.EagerAndRecordGraphs()
+    kindling.compile(lambda x: x + 1, backend=recorded)(kindling.ones(3))
+    other = kindling._dynamo.testing.CompileCounterWithBackend("eager")
+    assert len(recorded.graphs) == 1 and kindling.compile(lambda x: x + 1, backend=other)(kindling.ones(3)).tolist() == [2] * 3 and len(other.graphs) == 1
+
+
+def test_aot_autograd():
+    from kindling._dynamo.backends.common import aot_autograd
+
+    seen = []
+
+    def compiler(graph, inputs):
+        seen.append(graph)
+
+        def boxed(values):
+            assert type(values) is list
+            return graph(*values)
+        boxed._boxed_call = True
+        return boxed
+
+    model = kindling.nn.Linear(2, 2)
+    kindling.compile(model, backend=aot_autograd(fw_compiler=compiler, bw_compiler=compiler))(kindling.ones(1, 2)).sum().backward()
+    assert model.weight.grad is not None and len(seen) == 1
+    seen.clear()
+    table = {kindling.ops.aten.silu.default: lambda x: x * kindling.sigmoid(x)}
+    x = kindling.randn(4)
+    silu = kindling.compile(kindling.nn.functional.silu, backend=aot_autograd(fw_compiler=compiler, decompositions=table))(x)
+    kindling.testing.assert_close(silu, kindling.nn.functional.silu(x))
+    assert "sigmoid" in seen[0].code and "silu" not in seen[0].code

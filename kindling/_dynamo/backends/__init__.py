@@ -1,0 +1,1 @@
+"""``torch._dynamo.backends``: what backends are made of."""
