@@ -6,7 +6,7 @@ from kindling.nn._functional import handle, has_one, warn
 _nn = _C._nn
 
 
-def threshold(input, threshold, value, inplace=False):
+def threshold(input: torch.Tensor, threshold: float, value: float, inplace: bool = False) -> torch.Tensor:
     """input where it is above `threshold`, else `value`."""
     if has_one(input):
         return handle(_threshold, (input,), input, threshold, value, inplace=inplace)
@@ -16,14 +16,14 @@ def threshold(input, threshold, value, inplace=False):
 _threshold = threshold
 
 
-def relu(input, inplace=False):
+def relu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """max(input, 0)."""
     if has_one(input):
         return handle(relu, (input,), input, inplace=inplace)
     return torch.relu_(input) if inplace else torch.relu(input)
 
 
-def glu(input, dim=-1):
+def glu(input: torch.Tensor, dim: int = -1) -> torch.Tensor:
     """First half times the sigmoid of the second half along `dim`. RuntimeError for a scalar or an odd size."""
     if has_one(input):
         return handle(glu, (input,), input, dim=dim)
@@ -32,7 +32,7 @@ def glu(input, dim=-1):
     return _nn.glu(input, dim)
 
 
-def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+def hardtanh(input: torch.Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> torch.Tensor:
     """input limited to [min_val, max_val]. ValueError if min_val is the greater."""
     if has_one(input):
         return handle(hardtanh, (input,), input, min_val=min_val, max_val=max_val, inplace=inplace)
@@ -41,42 +41,43 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return (_nn.hardtanh_ if inplace else _nn.hardtanh)(input, min_val, max_val)
 
 
-def relu6(input, inplace=False):
+def relu6(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """input limited to [0, 6]."""
     if has_one(input):
         return handle(relu6, (input,), input, inplace=inplace)
     return _nn.relu6_(input) if inplace else _nn.relu6(input)
 
 
-def elu(input, alpha=1.0, inplace=False):
+def elu(input: torch.Tensor, alpha: float = 1.0, inplace: bool = False) -> torch.Tensor:
     """input where positive, else alpha * (exp(input) - 1)."""
     if has_one(input):
         return handle(elu, (input,), input, alpha=alpha, inplace=inplace)
     return (_nn.elu_ if inplace else _nn.elu)(input, alpha)
 
 
-def selu(input, inplace=False):
+def selu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """Scaled elu with the constants of Klambauer et al. (2017)."""
     if has_one(input):
         return handle(selu, (input,), input, inplace=inplace)
     return torch.selu_(input) if inplace else torch.selu(input)
 
 
-def celu(input, alpha=1.0, inplace=False):
+def celu(input: torch.Tensor, alpha: float = 1.0, inplace: bool = False) -> torch.Tensor:
     """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
     if has_one(input):
         return handle(celu, (input,), input, alpha=alpha, inplace=inplace)
     return torch.celu_(input, alpha) if inplace else torch.celu(input, alpha)
 
 
-def leaky_relu(input, negative_slope=0.01, inplace=False):
+def leaky_relu(input: torch.Tensor, negative_slope: float = 0.01, inplace: bool = False) -> torch.Tensor:
     """input where positive, else negative_slope * input."""
     if has_one(input):
         return handle(leaky_relu, (input,), input, negative_slope=negative_slope, inplace=inplace)
     return (_nn.leaky_relu_ if inplace else _nn.leaky_relu)(input, negative_slope)
 
 
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+def rrelu(input: torch.Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+          inplace: bool = False) -> torch.Tensor:
     """leaky_relu with slopes drawn from [lower, upper] in training, and their mean otherwise."""
     if has_one(input):
         return handle(rrelu, (input,), input, lower=lower, upper=upper, training=training, inplace=inplace)
@@ -97,14 +98,14 @@ def softsign(input):
     return input / (input.abs() + 1)
 
 
-def _get_softmax_dim(name, ndim, stacklevel):
+def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension of old calls that gave none."""
     warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
          stacklevel=stacklevel + 1)
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmin(input, dim=None, _stacklevel=3, dtype=None):
+def softmin(input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: int | None = None) -> torch.Tensor:
     """softmax of -input along `dim`."""
     if has_one(input):
         return handle(softmin, (input,), input, dim=dim, _stacklevel=_stacklevel, dtype=dtype)
@@ -113,7 +114,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 
-def softmax(input, dim=None, _stacklevel=3, dtype=None):
+def softmax(input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: int | None = None) -> torch.Tensor:
     """exp(input) / sum of exp(input) along `dim`; computed in `dtype` if given."""
     if has_one(input):
         return handle(softmax, (input,), input, dim=dim, _stacklevel=_stacklevel, dtype=dtype)
@@ -122,7 +123,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+def log_softmax(input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: int | None = None) -> torch.Tensor:
     """log(softmax(input)) along `dim`; computed in `dtype` if given."""
     if has_one(input):
         return handle(log_softmax, (input,), input, dim=dim, _stacklevel=_stacklevel, dtype=dtype)
@@ -131,7 +132,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
-def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+def gumbel_softmax(logits: torch.Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> torch.Tensor:
     """A draw from the Gumbel-softmax distribution; with `hard` one-hot forward, with the soft draw's gradient."""
     if has_one(logits):
         return handle(gumbel_softmax, (logits,), logits, tau=tau, hard=hard, eps=eps, dim=dim)
@@ -156,28 +157,28 @@ def sigmoid(input):
     return input.sigmoid()
 
 
-def hardsigmoid(input, inplace=False):
+def hardsigmoid(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """relu6(input + 3) / 6."""
     if has_one(input):
         return handle(hardsigmoid, (input,), input, inplace=inplace)
     return _nn.hardsigmoid_(input) if inplace else _nn.hardsigmoid(input)
 
 
-def silu(input, inplace=False):
+def silu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """input * sigmoid(input)."""
     if has_one(input):
         return handle(silu, (input,), input, inplace=inplace)
     return _nn.silu_(input) if inplace else _nn.silu(input)
 
 
-def mish(input, inplace=False):
+def mish(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """input * tanh(softplus(input))."""
     if has_one(input):
         return handle(mish, (input,), input, inplace=inplace)
     return _nn.mish_(input) if inplace else _nn.mish(input)
 
 
-def hardswish(input, inplace=False):
+def hardswish(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """input * relu6(input + 3) / 6."""
     if has_one(input):
         return handle(hardswish, (input,), input, inplace=inplace)

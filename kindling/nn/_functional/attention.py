@@ -8,7 +8,7 @@ from kindling.nn._functional import handle, has_any, warn
 _nn = _C._nn
 
 
-def _none_or_dtype(input):
+def _none_or_dtype(input: torch.Tensor | None) -> int | None:
     """The dtype of a tensor, or None for None. RuntimeError for anything else."""
     if input is None:
         return None
@@ -17,7 +17,8 @@ def _none_or_dtype(input):
     raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
 
 
-def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
+def _canonical_mask(mask: torch.Tensor | None, mask_name: str, other_type: int | None, other_name: str, target_type: int,
+                    check_other: bool = True) -> torch.Tensor | None:
     """A mask as numbers to add: -inf where a bool mask is True. AssertionError unless it is bool or floating."""
     if mask is None:
         return None
@@ -31,7 +32,8 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     return torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 
-def _in_projection_packed(q, k, v, w, b=None):
+def _in_projection_packed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, w: torch.Tensor,
+                          b: torch.Tensor | None = None) -> list[torch.Tensor]:
     """The three projections from one weight (3E, E), in as few products as the arguments' identity allows."""
     width = q.size(-1)
     if k is not v:
@@ -47,7 +49,9 @@ def _in_projection_packed(q, k, v, w, b=None):
     return _nn.linear(q, w_q, b_q), both[0], both[1]
 
 
-def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
+def _in_projection(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, w_q: torch.Tensor, w_k: torch.Tensor, w_v: torch.Tensor,
+                   b_q: torch.Tensor | None = None, b_k: torch.Tensor | None = None,
+                   b_v: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The three projections from three weights, all to the query's width."""
     width = q.size(-1)
     for name, value, weight in (("query", q, w_q), ("key", k, w_k), ("value", v, w_v)):
@@ -60,7 +64,8 @@ def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
     return _nn.linear(q, w_q, b_q), _nn.linear(k, w_k, b_k), _nn.linear(v, w_v, b_v)
 
 
-def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
+def _mha_shape_check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, key_padding_mask: torch.Tensor | None,
+                     attn_mask: torch.Tensor | None, num_heads: int):
     """Whether the query is batched; AssertionError where the others' dimensions do not go with it."""
     dimensions = query.dim()
     if dimensions not in (2, 3):
@@ -84,7 +89,7 @@ def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     return dimensions == 3
 
 
-def _check_key_padding_mask(key_padding_mask, src_len, bsz):
+def _check_key_padding_mask(key_padding_mask: torch.Tensor, src_len: int, bsz: int) -> None:
     for place, length in enumerate((bsz, src_len)):
         if key_padding_mask.shape[place] != length:
             raise AssertionError(f"Expected key_padded_mask.shape[{place}] to be {length}, but got "
@@ -96,12 +101,15 @@ def _check(condition, text):
         raise AssertionError(text)
 
 
-def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
-                                 bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True,
-                                 key_padding_mask=None, need_weights=True, attn_mask=None,
-                                 use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
-                                 v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
-                                 is_causal=False):
+def multi_head_attention_forward(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, embed_dim_to_check: int, num_heads: int,
+                                 in_proj_weight: torch.Tensor | None, in_proj_bias: torch.Tensor | None, bias_k: torch.Tensor | None,
+                                 bias_v: torch.Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: torch.Tensor,
+                                 out_proj_bias: torch.Tensor | None, training: bool = True, key_padding_mask: torch.Tensor | None = None,
+                                 need_weights: bool = True, attn_mask: torch.Tensor | None = None, use_separate_proj_weight: bool = False,
+                                 q_proj_weight: torch.Tensor | None = None, k_proj_weight: torch.Tensor | None = None,
+                                 v_proj_weight: torch.Tensor | None = None, static_k: torch.Tensor | None = None,
+                                 static_v: torch.Tensor | None = None, average_attn_weights: bool = True,
+                                 is_causal: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Multi-head attention of (L, N, E) query with (S, N, E) key and value, or without N.
 
     Answers the output and, if wanted, the weights (N, L, S), or (N, heads, L, S) unless averaged. AssertionError or
@@ -238,7 +246,8 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     return (output if is_batched else output.squeeze(1)), None
 
 
-def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
+def grouped_mm(mat_a: torch.Tensor, mat_b: torch.Tensor, *, offs: torch.Tensor | None = None, bias: torch.Tensor | None = None,
+               out_dtype: torch.dtype | None = None) -> torch.Tensor:
     """Matrix products of groups, whose bounds `offs` gives."""
     if has_any(mat_a, mat_b, offs, bias):
         return handle(grouped_mm, (mat_a, mat_b, offs, bias), mat_a, mat_b, offs=offs, bias=bias, out_dtype=out_dtype)

@@ -8,7 +8,7 @@ def _check(p):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
+def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
     """Zeroes elements with probability p in training and scales the rest by 1/(1-p). ValueError unless 0 <= p <= 1."""
     if has_one(input):
         return handle(dropout, (input,), input, p=p, training=training, inplace=inplace)
@@ -16,7 +16,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return torch.dropout_(input, p, training) if inplace else torch.dropout(input, p, training)
 
 
-def alpha_dropout(input, p=0.5, training=False, inplace=False):
+def alpha_dropout(input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> torch.Tensor:
     """Dropout that keeps mean and variance behind a selu."""
     if has_one(input):
         return handle(alpha_dropout, (input,), input, p=p, training=training, inplace=inplace)
@@ -28,7 +28,7 @@ def _channels(input, p, training, inplace):
     return torch.feature_dropout_(input, p, training) if inplace else torch.feature_dropout(input, p, training)
 
 
-def dropout1d(input, p=0.5, training=True, inplace=False):
+def dropout1d(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
     """Zeroes whole channels of (N, C, L) or (C, L). RuntimeError for other dimensions."""
     if has_one(input):
         return handle(dropout1d, (input,), input, p=p, training=training, inplace=inplace)
@@ -45,7 +45,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
-def dropout2d(input, p=0.5, training=True, inplace=False):
+def dropout2d(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
     """Zeroes whole channels of (N, C, H, W)."""
     if has_one(input):
         return handle(dropout2d, (input,), input, p=p, training=training, inplace=inplace)
@@ -64,7 +64,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     return _channels(input, p, training, inplace)
 
 
-def dropout3d(input, p=0.5, training=True, inplace=False):
+def dropout3d(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
     """Zeroes whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     if has_one(input):
         return handle(dropout3d, (input,), input, p=p, training=training, inplace=inplace)
@@ -82,7 +82,7 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+def feature_alpha_dropout(input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> torch.Tensor:
     """alpha_dropout of whole channels."""
     if has_one(input):
         return handle(feature_alpha_dropout, (input,), input, p=p, training=training, inplace=inplace)

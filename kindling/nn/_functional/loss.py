@@ -32,7 +32,8 @@ def _check_weight(weight, input):
         raise ValueError("Weights and input must have the same size.")
 
 
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+def ctc_loss(log_probs: torch.Tensor, targets: torch.Tensor, input_lengths: torch.Tensor, target_lengths: torch.Tensor, blank: int = 0,
+             reduction: str = "mean", zero_infinity: bool = False) -> torch.Tensor:
     """Connectionist temporal classification: log_probs (T, N, C) or (T, C), targets (N, S) or all in one row."""
     if has_any(log_probs, targets, input_lengths, target_lengths):
         return handle(ctc_loss, (log_probs, targets, input_lengths, target_lengths), log_probs, targets, input_lengths,
@@ -41,7 +42,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
                           zero_infinity)
 
 
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+def nll_loss(input: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None = None, size_average: bool | None = None,
+             ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> torch.Tensor:
     """Minus the log probability (N, C, *) of the target class (N, *). ValueError where the sizes differ."""
     if has_any(input, target, weight):
         return handle(nll_loss, (input, target, weight), input, target, weight=weight, size_average=size_average,
@@ -49,8 +51,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return _nn.nll_loss_nd(input, target, weight, _number(size_average, reduce, reduction), ignore_index)
 
 
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
-                     reduction="mean"):
+def poisson_nll_loss(input: torch.Tensor, target: torch.Tensor, log_input: bool = True, full: bool = False,
+                     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
+                     reduction: str = "mean") -> torch.Tensor:
     """Negative log likelihood of Poisson counts; with `full` Stirling's approximation of the constant is added."""
     if has_any(input, target):
         return handle(poisson_nll_loss, (input, target), input, target, log_input=log_input, full=full,
@@ -62,7 +65,8 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     return torch.poisson_nll_loss(input, target, log_input, full, eps, _Reduction.get_enum(reduction))
 
 
-def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+def gaussian_nll_loss(input: torch.Tensor, target: torch.Tensor, var: torch.Tensor | float, full: bool = False, eps: float = 1e-6,
+                      reduction: str = "mean") -> torch.Tensor:
     """Negative log likelihood of normal targets with this mean and variance. ValueError for a wrong or negative var."""
     if has_any(input, target, var):
         return handle(gaussian_nll_loss, (input, target, var), input, target, var, full=full, eps=eps,
@@ -92,7 +96,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     return _reduced(loss, reduction)
 
 
-def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+def kl_div(input: torch.Tensor, target: torch.Tensor, size_average: bool | None = None, reduce: bool | None = None,
+           reduction: str = "mean", log_target: bool = False) -> torch.Tensor:
     """Kullback-Leibler divergence of log probabilities from targets; "batchmean" divides the sum by the batch size."""
     if has_any(input, target):
         return handle(kl_div, (input, target), input, target, size_average=size_average, reduce=reduce,
@@ -111,8 +116,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return loss
 
 
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
-                  label_smoothing=0.0):
+def cross_entropy(input: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None = None, size_average: bool | None = None,
+                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> torch.Tensor:
     """Cross entropy of logits (N, C, *) with class indices (N, *) or with probabilities (N, C, *)."""
     if has_any(input, target, weight):
         return handle(cross_entropy, (input, target, weight), input, target, weight=weight, size_average=size_average,
@@ -121,8 +127,9 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
                                   label_smoothing)
 
 
-def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean",
-                         ignore_index=None, label_smoothing=0.0, options=None):
+def linear_cross_entropy(input: torch.Tensor, linear_weight: torch.Tensor, target: torch.Tensor, *,
+                         linear_bias: torch.Tensor | None = None, weight: torch.Tensor | None = None, reduction: str = "mean",
+                         ignore_index: int | None = None, label_smoothing: float = 0.0, options=None) -> torch.Tensor:
     """cross_entropy(linear(input, linear_weight, linear_bias), target) for input (N, D) or (D,).
 
     linear_weight (C, *K, D) makes logits (N, C, *K). `options` are checked and do not change the answer.
@@ -157,7 +164,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
                          label_smoothing=label_smoothing)
 
 
-def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def binary_cross_entropy(input: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None = None, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> torch.Tensor:
     """Cross entropy of probabilities with targets in [0, 1]. ValueError where the sizes differ."""
     if has_any(input, target, weight):
         return handle(binary_cross_entropy, (input, target, weight), input, target, weight=weight,
@@ -171,8 +179,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _nn.binary_cross_entropy(input, target, weight, number)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
-                                     pos_weight=None):
+def binary_cross_entropy_with_logits(input: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None = None,
+                                     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+                                     pos_weight: torch.Tensor | None = None) -> torch.Tensor:
     """binary_cross_entropy of sigmoid(input), stable for large logits. ValueError where the sizes differ."""
     if has_any(input, target, weight, pos_weight):
         return handle(binary_cross_entropy_with_logits, (input, target, weight, pos_weight), input, target,
@@ -184,7 +193,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return torch.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
-def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+def smooth_l1_loss(input: torch.Tensor, target: torch.Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                   reduction: str = "mean", beta: float = 1.0) -> torch.Tensor:
     """Squared error / (2 beta) below beta, absolute error - beta / 2 above."""
     if has_any(input, target):
         return handle(smooth_l1_loss, (input, target), input, target, size_average=size_average, reduce=reduce,
@@ -196,7 +206,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return _nn.smooth_l1_loss(input, target, number, beta)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+def huber_loss(input: torch.Tensor, target: torch.Tensor, reduction: str = "mean", delta: float = 1.0,
+               weight: torch.Tensor | None = None) -> torch.Tensor:
     """Squared error / 2 up to delta, delta * (absolute error - delta / 2) above; `weight` per element."""
     if has_any(input, target, weight):
         return handle(huber_loss, (input, target, weight), input, target, reduction=reduction, delta=delta,
@@ -222,7 +233,8 @@ def _weighted(loss, weight, reduction):
     raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def l1_loss(input: torch.Tensor, target: torch.Tensor, size_average: bool | None = None, reduce: bool | None = None,
+            reduction: str = "mean", weight: torch.Tensor | None = None) -> torch.Tensor:
     """Absolute error; `weight` per element."""
     if has_any(input, target, weight):
         return handle(l1_loss, (input, target, weight), input, target, size_average=size_average, reduce=reduce,
@@ -236,7 +248,8 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _weighted(torch.abs(input - target), weight, reduction)
 
 
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def mse_loss(input: torch.Tensor, target: torch.Tensor, size_average: bool | None = None, reduce: bool | None = None,
+             reduction: str = "mean", weight: torch.Tensor | None = None) -> torch.Tensor:
     """Squared error; `weight` per element."""
     if has_any(input, target, weight):
         return handle(mse_loss, (input, target, weight), input, target, size_average=size_average, reduce=reduce,
@@ -250,7 +263,8 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _weighted(torch.pow(input - target, 2), weight, reduction)
 
 
-def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def margin_ranking_loss(input1: torch.Tensor, input2: torch.Tensor, target: torch.Tensor, margin: float = 0,
+                        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> torch.Tensor:
     """max(0, -target * (input1 - input2) + margin), target 1 or -1."""
     if has_any(input1, input2, target):
         return handle(margin_ranking_loss, (input1, input2, target), input1, input2, target, margin=margin,
@@ -262,7 +276,8 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return torch.margin_ranking_loss(input1, input2, target, margin, number)
 
 
-def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+def hinge_embedding_loss(input: torch.Tensor, target: torch.Tensor, margin: float = 1.0, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> torch.Tensor:
     """input where target is 1, max(0, margin - input) where it is -1."""
     if has_any(input, target):
         return handle(hinge_embedding_loss, (input, target), input, target, margin=margin, size_average=size_average,
@@ -270,7 +285,8 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return torch.hinge_embedding_loss(input, target, margin, _number(size_average, reduce, reduction))
 
 
-def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def multilabel_margin_loss(input: torch.Tensor, target: torch.Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                           reduction: str = "mean") -> torch.Tensor:
     """Hinge loss of several classes a sample: target (N, C) lists class indices, ended by -1."""
     if has_any(input, target):
         return handle(multilabel_margin_loss, (input, target), input, target, size_average=size_average, reduce=reduce,
@@ -278,7 +294,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return _nn.multilabel_margin_loss(input, target, _number(size_average, reduce, reduction))
 
 
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def soft_margin_loss(input: torch.Tensor, target: torch.Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                     reduction: str = "mean") -> torch.Tensor:
     """log(1 + exp(-target * input)), target 1 or -1."""
     if has_any(input, target):
         return handle(soft_margin_loss, (input, target), input, target, size_average=size_average, reduce=reduce,
@@ -286,7 +303,8 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return _nn.soft_margin_loss(input, target, _number(size_average, reduce, reduction))
 
 
-def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def multilabel_soft_margin_loss(input: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None = None,
+                                size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> torch.Tensor:
     """Mean over the classes (last dimension) of the logistic loss with targets 0 or 1."""
     if has_any(input, target, weight):
         return handle(multilabel_soft_margin_loss, (input, target, weight), input, target, weight=weight,
@@ -304,7 +322,8 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return _reduced(loss, reduction)
 
 
-def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def cosine_embedding_loss(input1: torch.Tensor, input2: torch.Tensor, target: torch.Tensor, margin: float = 0,
+                          size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> torch.Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
     if has_any(input1, input2, target):
         return handle(cosine_embedding_loss, (input1, input2, target), input1, input2, target, margin=margin,
@@ -312,7 +331,8 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return torch.cosine_embedding_loss(input1, input2, target, margin, _number(size_average, reduce, reduction))
 
 
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+def multi_margin_loss(input: torch.Tensor, target: torch.Tensor, p: int = 1, margin: float = 1.0, weight: torch.Tensor | None = None,
+                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> torch.Tensor:
     """Hinge loss of one class a sample, to the power p. ValueError unless p is 1 or 2 and weight one-dimensional."""
     if has_any(input, target, weight):
         return handle(multi_margin_loss, (input, target, weight), input, target, p=p, margin=margin, weight=weight,
@@ -325,8 +345,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return _nn.multi_margin_loss(input, target, p, margin, weight, number)
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None,
-                        reduce=None, reduction="mean"):
+def triplet_margin_loss(anchor: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor, margin: float = 1.0, p: float = 2,
+                        eps: float = 1e-6, swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
+                        reduction: str = "mean") -> torch.Tensor:
     """max(0, |anchor - positive| - |anchor - negative| + margin) in p-norms. ValueError unless margin is positive."""
     if has_any(anchor, positive, negative):
         return handle(triplet_margin_loss, (anchor, positive, negative), anchor, positive, negative, margin=margin, p=p,
@@ -337,8 +358,8 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     return torch.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
-                                      reduction="mean"):
+def triplet_margin_with_distance_loss(anchor: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor, *, distance_function=None,
+                                      margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> torch.Tensor:
     """triplet_margin_loss with a distance of the caller's. ValueError unless margin is positive."""
     if has_any(anchor, positive, negative):
         return handle(triplet_margin_with_distance_loss, (anchor, positive, negative), anchor, positive, negative,

@@ -3,7 +3,7 @@ import kindling as torch
 from kindling.nn._functional import handle, has_any, has_one
 
 
-def _verify_batch_size(size):
+def _verify_batch_size(size: list[int]) -> None:
     """ValueError for a batch with a single value a channel, whose variance is no use."""
     values = size[0]
     for length in size[2:]:
@@ -12,7 +12,7 @@ def _verify_batch_size(size):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
-def _verify_spatial_size(size):
+def _verify_spatial_size(size: list[int]) -> None:
     values = 1
     for length in size[2:]:
         values *= length
@@ -20,7 +20,9 @@ def _verify_spatial_size(size):
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+def batch_norm(input: torch.Tensor, running_mean: torch.Tensor | None, running_var: torch.Tensor | None,
+               weight: torch.Tensor | None = None, bias: torch.Tensor | None = None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5) -> torch.Tensor:
     """Normalises (N, C, *) per channel, by the batch's statistics in training and the running ones otherwise."""
     if has_any(input, running_mean, running_var, weight, bias):
         return handle(batch_norm, (input, running_mean, running_var, weight, bias), input, running_mean, running_var,
@@ -34,8 +36,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
-                  momentum=0.1, eps=1e-5):
+def instance_norm(input: torch.Tensor, running_mean: torch.Tensor | None = None, running_var: torch.Tensor | None = None,
+                  weight: torch.Tensor | None = None, bias: torch.Tensor | None = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> torch.Tensor:
     """Normalises (N, C, *) per sample and channel."""
     if has_any(input, running_mean, running_var, weight, bias):
         return handle(instance_norm, (input, running_mean, running_var, weight, bias), input, running_mean=running_mean,
@@ -46,21 +49,24 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     return torch.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+def layer_norm(input: torch.Tensor, normalized_shape: list[int], weight: torch.Tensor | None = None, bias: torch.Tensor | None = None,
+               eps: float = 1e-5) -> torch.Tensor:
     """Normalises over the last dimensions, which must be `normalized_shape`."""
     if has_any(input, weight, bias):
         return handle(layer_norm, (input, weight, bias), input, normalized_shape, weight=weight, bias=bias, eps=eps)
     return torch.layer_norm(input, normalized_shape, weight, bias, eps, True)
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None):
+def rms_norm(input: torch.Tensor, normalized_shape: list[int], weight: torch.Tensor | None = None,
+             eps: float | None = None) -> torch.Tensor:
     """Divides by the root mean square over the last dimensions, which must be `normalized_shape`."""
     if has_any(input, weight):
         return handle(rms_norm, (input, weight), input, normalized_shape, weight=weight, eps=eps)
     return torch.rms_norm(input, normalized_shape, weight, eps)
 
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+def group_norm(input: torch.Tensor, num_groups: int, weight: torch.Tensor | None = None, bias: torch.Tensor | None = None,
+               eps: float = 1e-5) -> torch.Tensor:
     """Normalises (N, C, *) per sample and group of channels. RuntimeError unless num_groups divides C."""
     if has_any(input, weight, bias):
         return handle(group_norm, (input, weight, bias), input, num_groups, weight=weight, bias=bias, eps=eps)
@@ -71,7 +77,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     return torch.group_norm(input, num_groups, weight, bias, eps, True)
 
 
-def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+def local_response_norm(input: torch.Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> torch.Tensor:
     """Divides (N, C, *) by a power of the squares' mean over `size` neighbouring channels. ValueError below 3-D."""
     if has_one(input):
         return handle(local_response_norm, (input,), input, size, alpha=alpha, beta=beta, k=k)
@@ -94,7 +100,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     return input / squares.mul(alpha).add(k).pow(beta)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+def normalize(input: torch.Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: torch.Tensor | None = None) -> torch.Tensor:
     """input divided by its p-norm along `dim`, or by eps where that is greater."""
     if has_any(input, out):
         return handle(normalize, (input, out), input, p=p, dim=dim, eps=eps, out=out)

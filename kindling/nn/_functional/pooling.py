@@ -7,8 +7,8 @@ from kindling.nn.modules.utils import _list_with_default, _ntuple
 _nn = _C._nn
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+def max_pool1d_with_indices(input: torch.Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+                            return_indices: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows of (N, C, L), and their places."""
     if has_one(input):
         return handle(max_pool1d_with_indices, (input,), input, kernel_size, stride=stride, padding=padding,
@@ -17,8 +17,8 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
                                          ceil_mode)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+def max_pool2d_with_indices(input: torch.Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+                            return_indices: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows of (N, C, H, W), and their places in the plane."""
     if has_one(input):
         return handle(max_pool2d_with_indices, (input,), input, kernel_size, stride=stride, padding=padding,
@@ -27,8 +27,8 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
                                        ceil_mode)
 
 
-def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                            return_indices=False):
+def max_pool3d_with_indices(input: torch.Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+                            return_indices: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows of (N, C, D, H, W), and their places in the volume."""
     if has_one(input):
         return handle(max_pool3d_with_indices, (input,), input, kernel_size, stride=stride, padding=padding,
@@ -85,8 +85,9 @@ def _fractional(name, dimensions, operator, input, kernel_size, output_size, out
     return operator(input, kernel_size, output_size, samples)
 
 
-def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
-                                       _random_samples=None):
+def fractional_max_pool2d_with_indices(input: torch.Tensor, kernel_size, output_size=None, output_ratio=None,
+                                       return_indices: bool = False,
+                                       _random_samples: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows at random places (Graham, 2015), and their places in the plane."""
     if has_any(input, _random_samples):
         return handle(fractional_max_pool2d_with_indices, (input, _random_samples), input, kernel_size,
@@ -96,8 +97,9 @@ def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, out
                        output_ratio, _random_samples)
 
 
-def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
-                                       _random_samples=None):
+def fractional_max_pool3d_with_indices(input: torch.Tensor, kernel_size, output_size=None, output_ratio=None,
+                                       return_indices: bool = False,
+                                       _random_samples: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows at random places of a volume, and their places."""
     if has_any(input, _random_samples):
         return handle(fractional_max_pool3d_with_indices, (input, _random_samples), input, kernel_size,
@@ -132,7 +134,8 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
 _fractional_max_pool2d, _fractional_max_pool3d = fractional_max_pool2d, fractional_max_pool3d
 
 
-def _unpool_output_size(input, kernel_size, stride, padding, output_size):
+def _unpool_output_size(input: torch.Tensor, kernel_size: list[int], stride: list[int], padding: list[int],
+                        output_size: list[int] | None) -> list[int]:
     """The output's spatial size: what pooling would have made of it, or the caller's within one stride of that."""
     dimensions = len(kernel_size)
     size = input.size()
@@ -173,7 +176,8 @@ def _unpool(dimensions, input, indices, kernel_size, stride, padding, output_siz
     return _nn.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), output_size).squeeze(-1)
 
 
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool1d(input: torch.Tensor, indices: torch.Tensor, kernel_size, stride=None, padding=0,
+                 output_size=None) -> torch.Tensor:
     """Puts maxima back to their places among zeros, undoing max_pool1d. ValueError for an impossible output_size."""
     if has_one(input):
         return handle(max_unpool1d, (input,), input, indices, kernel_size, stride=stride, padding=padding,
@@ -181,7 +185,8 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool2d(input: torch.Tensor, indices: torch.Tensor, kernel_size, stride=None, padding=0,
+                 output_size=None) -> torch.Tensor:
     """Puts maxima back to their places among zeros, undoing max_pool2d. ValueError for an impossible output_size."""
     if has_one(input):
         return handle(max_unpool2d, (input,), input, indices, kernel_size, stride=stride, padding=padding,
@@ -189,7 +194,8 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool3d(input: torch.Tensor, indices: torch.Tensor, kernel_size, stride=None, padding=0,
+                 output_size=None) -> torch.Tensor:
     """Puts maxima back to their places among zeros, undoing max_pool3d. ValueError for an impossible output_size."""
     if has_one(input):
         return handle(max_unpool3d, (input,), input, indices, kernel_size, stride=stride, padding=padding,
@@ -202,7 +208,7 @@ def _power_sum_root(mean, norm_type, count):
     return (torch.sign(mean) * torch.relu(torch.abs(mean))).mul(count).pow(1.0 / norm_type)
 
 
-def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool1d(input: torch.Tensor, norm_type: int | float, kernel_size: int, stride=None, ceil_mode: bool = False) -> torch.Tensor:
     """p-norms over windows of (N, C, L)."""
     if has_one(input):
         return handle(lp_pool1d, (input,), input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode)
@@ -210,7 +216,7 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     return _power_sum_root(mean, norm_type, kernel_size)
 
 
-def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool2d(input: torch.Tensor, norm_type: int | float, kernel_size, stride=None, ceil_mode: bool = False) -> torch.Tensor:
     """p-norms over windows of (N, C, H, W)."""
     if has_one(input):
         return handle(lp_pool2d, (input,), input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode)
@@ -219,7 +225,7 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     return _power_sum_root(mean, norm_type, height * width)
 
 
-def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool3d(input: torch.Tensor, norm_type: int | float, kernel_size, stride=None, ceil_mode: bool = False) -> torch.Tensor:
     """p-norms over windows of (N, C, D, H, W)."""
     if has_one(input):
         return handle(lp_pool3d, (input,), input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode)
@@ -228,21 +234,21 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     return _power_sum_root(mean, norm_type, depth * height * width)
 
 
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool1d_with_indices(input: torch.Tensor, output_size, return_indices: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows that make this output length, and their places."""
     if has_one(input):
         return handle(adaptive_max_pool1d_with_indices, (input,), input, output_size, return_indices=return_indices)
     return torch.adaptive_max_pool1d(input, output_size)
 
 
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool2d_with_indices(input: torch.Tensor, output_size, return_indices: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows that make this output size, and their places; None keeps a dimension."""
     if has_one(input):
         return handle(adaptive_max_pool2d_with_indices, (input,), input, output_size, return_indices=return_indices)
     return _nn.adaptive_max_pool2d(input, _list_with_default(output_size, input.size()))
 
 
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool3d_with_indices(input: torch.Tensor, output_size, return_indices: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Maxima over windows that make this output size, and their places; None keeps a dimension."""
     if has_one(input):
         return handle(adaptive_max_pool3d_with_indices, (input,), input, output_size, return_indices=return_indices)
@@ -277,14 +283,14 @@ _adaptive_max_pool1d, _adaptive_max_pool2d, _adaptive_max_pool3d = (
     adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d)
 
 
-def adaptive_avg_pool2d(input, output_size):
+def adaptive_avg_pool2d(input: torch.Tensor, output_size) -> torch.Tensor:
     """Means over windows that make this output size; None keeps a dimension."""
     if has_one(input):
         return handle(adaptive_avg_pool2d, (input,), input, output_size)
     return _nn.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
-def adaptive_avg_pool3d(input, output_size):
+def adaptive_avg_pool3d(input: torch.Tensor, output_size) -> torch.Tensor:
     """Means over windows that make this output size; None keeps a dimension."""
     if has_one(input):
         return handle(adaptive_avg_pool3d, (input,), input, output_size)

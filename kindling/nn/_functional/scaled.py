@@ -28,8 +28,10 @@ def _single(value):
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def scaled_mm(mat_a, mat_b, scale_a, scale_recipe_a, scale_b, scale_recipe_b, swizzle_a=None, swizzle_b=None, bias=None,
-              output_dtype=torch.bfloat16, contraction_dim=(), use_fast_accum=False):
+def scaled_mm(mat_a: torch.Tensor, mat_b: torch.Tensor, scale_a: torch.Tensor | list[torch.Tensor], scale_recipe_a,
+              scale_b: torch.Tensor | list[torch.Tensor], scale_recipe_b, swizzle_a=None, swizzle_b=None, bias: torch.Tensor | None = None,
+              output_dtype: torch.dtype | None = torch.bfloat16, contraction_dim: list[int] | tuple[int, ...] = (),
+              use_fast_accum: bool = False) -> torch.Tensor:
     """(mat_a @ mat_b) times both scales, plus a bias; summed in float32. Scales hold for a whole matrix, or for each row and column.
 
     ValueError for other scales: those of blocks need a GPU.

@@ -3,12 +3,14 @@ import kindling as torch
 from kindling.nn._functional import handle, has_any, warn
 
 
-def _no_grad_embedding_renorm_(weight, input, max_norm, norm_type):
+def _no_grad_embedding_renorm_(weight: torch.Tensor, input: torch.Tensor, max_norm: float,
+                               norm_type: float) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
         torch.embedding_renorm_(weight.detach(), input, max_norm, norm_type)      # a tangent of the weight stays
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def embedding(input: torch.Tensor, weight: torch.Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> torch.Tensor:
     """The rows of `weight` (V, D) that `input` (*) of int32 or int64 names: (*, D).
 
     The row `padding_idx` gets no gradient; rows longer than `max_norm` are shortened in place. AssertionError for a
@@ -31,8 +33,10 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return torch.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
-def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
-                  sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
+def embedding_bag(input: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor | None = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: torch.Tensor | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> torch.Tensor:
     """Sums, means or maxima of rows of `weight` over bags of indices: (B, N), or (N,) with the bags' `offsets`."""
     if has_any(input, weight, offsets, per_sample_weights):
         return handle(embedding_bag, (input, weight, offsets, per_sample_weights), input, weight, offsets=offsets,

@@ -9,7 +9,7 @@ from kindling.nn.modules.utils import _pair
 _nn = _C._nn
 
 
-def pad(input, pad, mode="constant", value=None):
+def pad(input: torch.Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> torch.Tensor:
     """Pads the last dimensions, given as (left, right) pairs from the last one on.
 
     mode is "constant" (with `value`, by default 0), "reflect", "replicate" or "circular". RuntimeError for an odd
@@ -24,8 +24,8 @@ _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | n
 _NEEDS = {"linear": 3, "bilinear": 4, "trilinear": 5}
 
 
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
-                antialias=False):
+def interpolate(input: torch.Tensor, size: int | None = None, scale_factor: list[float] | None = None, mode: str = "nearest",
+                align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False) -> torch.Tensor:
     """Resamples (N, C, *) to a size or by a factor.
 
     mode is "nearest", "nearest-exact", "area", "linear" (3-D), "bilinear", "bicubic", "lanczos" (4-D) or "trilinear"
@@ -140,7 +140,8 @@ def upsample_bilinear(input, size=None, scale_factor=None):
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
-def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+def grid_sample(input: torch.Tensor, grid: torch.Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> torch.Tensor:
     """Samples (N, C, H, W) or (N, C, D, H, W) at the places `grid` gives in [-1, 1]. ValueError for another mode."""
     if has_any(input, grid):
         return handle(grid_sample, (input, grid), input, grid, mode=mode, padding_mode=padding_mode,
@@ -161,7 +162,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return torch.grid_sampler(input, grid, modes[mode], paddings[padding_mode], align_corners)
 
 
-def affine_grid(theta, size, align_corners=None):
+def affine_grid(theta: torch.Tensor, size: list[int], align_corners: bool | None = None) -> torch.Tensor:
     """The places of an affine map, for grid_sample: theta (N, 2, 3) and size (N, C, H, W), or one dimension more."""
     if has_one(theta):
         return handle(affine_grid, (theta,), theta, size, align_corners=align_corners)
@@ -188,14 +189,14 @@ def affine_grid(theta, size, align_corners=None):
     return torch.affine_grid_generator(theta, size, align_corners)
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(input: torch.Tensor, kernel_size, dilation=1, padding=0, stride=1) -> torch.Tensor:
     """Columns of all windows of (N, C, H, W): (N, C * window, number of windows)."""
     if has_one(input):
         return handle(unfold, (input,), input, kernel_size, dilation=dilation, padding=padding, stride=stride)
     return _nn.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
 
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(input: torch.Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1) -> torch.Tensor:
     """Sums columns (N, C * window, number of windows) back into planes (N, C, *output_size)."""
     if has_one(input):
         return handle(fold, (input,), input, output_size, kernel_size, dilation=dilation, padding=padding,
