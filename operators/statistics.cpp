@@ -343,30 +343,35 @@ OPERATORS(statistics) {
             KINDLING_CHECK(Runtime, lengths.defined() || offsets.defined(), "segment_reduce(): Either lengths or offsets must be defined.");
             KINDLING_CHECK(Runtime, reduce == "max" || reduce == "mean" || reduce == "min" || reduce == "sum" || reduce == "prod", "unsupported reduction given! %s", std::string(reduce).c_str());
             int64_t d = wrap_dim(axis, data.dim());
-            const Tensor& given = lengths.defined() ? lengths : offsets;
+            const bool placed = offsets.defined();   // then lengths say nothing
+            const Tensor& given = placed ? offsets : lengths;
             KINDLING_CHECK(NotImplemented, is_floating(data.dtype()), "\"_segment_reduce_cpu\" not implemented for '%s'", scalar_type_name(data.dtype()));
-            KINDLING_CHECK(NotImplemented, given.dtype() == DType::Int64 || given.dtype() == DType::Int32, "\"_segment_reduce_%s_cpu_kernel1\" not implemented for '%s'", lengths.defined() ? "lengths" : "offsets", scalar_type_name(given.dtype()));
+            KINDLING_CHECK(NotImplemented, given.dtype() == DType::Int64 || given.dtype() == DType::Int32, "\"_segment_reduce_%s_cpu_kernel1\" not implemented for '%s'", placed ? "offsets" : "lengths", scalar_type_name(given.dtype()));
             KINDLING_CHECK(Runtime, given.dim() == d + 1, "segment_reduce(): Expected axis to be the last dimension of lengths or offsets but got %ld.", d);
-            Tensor counts = lengths.defined() ? lengths : diff(offsets);
-            int64_t segments = counts.size(-1), outer = 1;
+            int64_t segments = given.size(-1) - placed, outer = 1;
+            KINDLING_CHECK(Runtime, segments >= 0, "segment_reduce(): Expected offsets to have one more entry than there are segments, but they have none.");
             Sizes flat{-1, data.size(d)}, tail, result;
             for (int64_t i = 0; i < d; i++) { outer *= data.size(i); result.push_back(data.size(i)); }
             result.push_back(segments);
             for (int64_t i = d + 1; i < data.dim(); i++) { flat.push_back(data.size(i)); tail.push_back(data.size(i)); result.push_back(data.size(i)); }
             flat[0] = outer;
             if (data.is_meta() || given.is_meta()) return empty(result, data.dtype());
-            Tensor rows = reshape(data, flat), each = contiguous(to(reshape(counts, {outer, segments}), DType::Int64));
-            const int64_t* length = each.data_ptr<int64_t>();
+            Tensor rows = reshape(data, flat), each = contiguous(to(reshape(given, {outer, segments + placed}), DType::Int64));
+            const int64_t* entry = each.data_ptr<int64_t>();
             std::vector<Tensor> pieces;
             for (int64_t row = 0; row < outer; row++) {
                 int64_t at = 0;
                 Tensor one = select(rows, 0, row);
-                for (int64_t s = 0; s < segments; s++, at += *length++) {
-                    KINDLING_CHECK(Runtime, *length >= 0, "lengths contains negative value!");
-                    KINDLING_CHECK(Runtime, at + *length <= data.size(d), "segment_reduce(): the lengths add up to more than the size %ld of dimension %ld", data.size(d), d);
-                    pieces.push_back(segment(narrow(one, 0, at, *length), reduce, initial, tail));
+                for (int64_t s = 0; s < segments; s++, entry++) {
+                    if (placed) at = entry[0];
+                    const int64_t end = placed ? entry[1] : *entry > data.size(d) - at ? INT64_MAX : at + *entry;
+                    KINDLING_CHECK(Runtime, end >= at, "lengths contains negative value!");
+                    KINDLING_CHECK(Runtime, at >= 0 && end <= data.size(d), "segment_reduce(): the lengths add up to more than the size %ld of dimension %ld", data.size(d), d);
+                    pieces.push_back(segment(narrow(one, 0, at, end - at), reduce, initial, tail));
+                    at = end;
                 }
-                KINDLING_CHECK(Runtime, unsafe || offsets.defined() || at == data.size(d), "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
+                entry += placed;
+                KINDLING_CHECK(Runtime, unsafe || placed || at == data.size(d), "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
             }
             if (pieces.empty()) return full(result, Scalar(0), data.dtype());
             return _unsafe_view(stack(pieces, 0), result);
