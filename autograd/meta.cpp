@@ -283,7 +283,7 @@ void set_requires_grad(const Tensor& tensor, bool value) {
         fail(ErrorKind::Runtime, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                                  "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     if (value) {
-        KINDLING_CHECK(Runtime, is_differentiable(impl->dtype), "only Tensors of floating point dtype can require gradients");
+        KINDLING_CHECK(Runtime, is_differentiable(impl->dtype), "Only Tensors of floating point and complex dtype can require gradients");
         KINDLING_CHECK(Runtime, !impl->inference || thread_state.inference_mode,
                        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     }

@@ -198,7 +198,9 @@ static PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_
                        "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
                        "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
                    "of a function being transformed instead.");
-        set_requires_grad(tensor_of(self), truth(slots[0], true));
+        const bool wanted = truth(slots[0], true);
+        KINDLING_CHECK(Runtime, !wanted || is_differentiable(tensor_of(self).dtype()), "only Tensors of floating point dtype can require gradients");
+        set_requires_grad(tensor_of(self), wanted);
         return Py_NewRef(self);
     });
 }

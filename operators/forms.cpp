@@ -250,7 +250,9 @@ void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, 
     check_target(op, dtype, out.dtype());
     check_device(out, meta);
     check_overlap(out, nullptr, 0);
-    fit_out(out, sizes, strides);
+    const bool factory = op.functional->device_position != 0xff;   // of which PyTorch resizes the target without a word
+    if (!factory) fit_out(out, sizes, strides);
+    else if (out.sizes() != sizes) resize_tensor(out, sizes, strides);
     const bool apart = op.functional->has(trait::OutApart), may_be_self = op.functional->has(trait::Inplace) && input_count;
     if (may_be_self) check_overlap(out, inputs, 1);
     check_overlap(out, inputs + may_be_self, input_count - may_be_self, apart);

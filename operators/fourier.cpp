@@ -227,7 +227,7 @@ Tensor shifted(const Tensor& self, std::optional<IntList> dim, bool back) {
     std::vector<int64_t> dims, shifts;
     if (dim) for (int64_t d : *dim) dims.push_back(wrap_dim(d, self.dim()));
     else for (int64_t d = 0; d < self.dim(); d++) dims.push_back(d);
-    for (int64_t d : dims) shifts.push_back(back ? (self.size(d) + 1) / 2 : self.size(d) / 2);
+    for (int64_t d : dims) shifts.push_back(back ? self.size(d) - self.size(d) / 2 : self.size(d) / 2);
     return dims.empty() ? clone(self) : roll(self, shifts, dims);
 }
 
@@ -370,7 +370,7 @@ OPERATORS(fourier) {
         composition([](int64_t n, double d, DType dtype, std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
             DType type = frequency_dtype(dtype, "fftfreq");
             KINDLING_CHECK(Runtime, n >= 0, "upper bound and lower bound inconsistent with step sign");
-            Tensor places = cat(std::vector<Tensor>{arange(Scalar(0), Scalar((n + 1) / 2), type, layout, device, pin_memory), arange(Scalar(-(n / 2)), Scalar(0), type, layout, device, pin_memory)}, 0);
+            Tensor places = cat(std::vector<Tensor>{arange(Scalar(0), Scalar(n - n / 2), type, layout, device, pin_memory), arange(Scalar(-(n / 2)), Scalar(0), type, layout, device, pin_memory)}, 0);
             return mul(places, wrap_number(Scalar(1.0 / (static_cast<double>(n) * d))));
         }),
     });

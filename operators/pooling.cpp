@@ -11,6 +11,15 @@
 namespace kindling {
 namespace {
 
+/// Rows of `flat` sizes with values where indices say, zeros elsewhere. Into rows without elements nothing is put, wherever it belongs.
+Tensor put_back(Tensor values, Tensor indices, const Sizes& flat) {
+    if (flat.back() == 0) {
+        values = narrow(values, -1, 0, 0);
+        indices = narrow(indices, -1, 0, 0);
+    }
+    return scatter(zeros(flat, values.dtype()), -1, indices, values);
+}
+
 int64_t at(IntList list, int i) { return list.size() == 1 ? list[0] : list[static_cast<size_t>(i)]; }
 
 /// What a library kernel is told, and the result's sizes, of which it is told the last ones only.
@@ -385,7 +394,7 @@ OPERATORS(pooling) {
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1]);
             rows.push_back(self.size(-2) * self.size(-1));
-            return like_input(_unsafe_view(scatter(zeros(flat, self.dtype()), -1, reshape(indices, rows), reshape(self, rows)), result), self);
+            return like_input(_unsafe_view(put_back(reshape(self, rows), reshape(indices, rows), flat), result), self);
         }),
     });
     declare("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", {
@@ -405,7 +414,7 @@ OPERATORS(pooling) {
             for (int64_t size : output_size) result.push_back(size);
             flat.push_back(output_size[0] * output_size[1] * output_size[2]);
             rows.push_back(self.size(-3) * self.size(-2) * self.size(-1));
-            return _unsafe_view(scatter(zeros(flat, self.dtype()), -1, reshape(indices, rows), reshape(self, rows)), result);
+            return _unsafe_view(put_back(reshape(self, rows), reshape(indices, rows), flat), result);
         }),
     });
 }

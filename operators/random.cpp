@@ -464,7 +464,12 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result) { return mul(grad, _standard_gamma_grad(self, result)); }),
     });
     declare("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", {
-        doc("d(sample)/d(shape) of a gamma number"), in(space::Torch), not_differentiable(),
+        doc("d(sample)/d(shape) of a gamma number"), in(space::Torch),
+        derivative("self, output", GIVEN(Tensor grad) {
+            (void)grad;
+            fail(ErrorKind::NotImplemented, "the derivative for '_standard_gamma_grad' is not implemented.");
+            return std::make_tuple(Tensor(), Tensor());
+        }),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& output) {
             need_floats_alike(self, {&output}, "_standard_gamma_grad");
             Sizes sizes = broadcast_sizes(self.sizes(), output.sizes(), "_standard_gamma_grad");
@@ -476,7 +481,12 @@ OPERATORS(random) {
     });
     declare("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", {
         doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"),
-        in(space::Torch), not_differentiable(),
+        in(space::Torch),
+        derivative("x, alpha, total", GIVEN(Tensor grad) {
+            (void)grad;
+            fail(ErrorKind::NotImplemented, "derivative for aten::_dirichlet_grad is not implemented");
+            return std::make_tuple(Tensor(), Tensor(), Tensor());
+        }),
         kernel([](KernelCall& call, const Tensor& x, const Tensor& alpha, const Tensor& total) {
             need_floats_alike(x, {&alpha, &total}, "_dirichlet_grad");
             Sizes sizes = broadcast_sizes(broadcast_sizes(x.sizes(), alpha.sizes(), "_dirichlet_grad"), total.sizes(), "_dirichlet_grad");

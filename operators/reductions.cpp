@@ -6,6 +6,7 @@
 #include "generated/functions.h"
 #include "operators/batching.h"
 #include "operators/declare.h"
+#include "operators/forms.h"
 #include "operators/reduce.h"
 
 namespace kindling {
@@ -62,7 +63,7 @@ constexpr auto quotient = [](auto total, auto count) { return total / count; };
 /// Variance, or (`results` 2) variance and mean, with `correction` degrees of freedom taken off; Welford's update underneath. The
 /// bodies are given the mean, the sum of squared differences from it, and the degrees of freedom.
 void moments_of(KernelCall& call, const Tensor& self, uint64_t mask, const std::optional<Scalar>& correction, bool keepdim, int results, const char* operation) {
-    KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "%s only support floating point and complex dtypes", operation);
+    KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "%s only support floating point and complex dtypes", results == 1 ? "std and var" : operation);
     const double taken = correction ? correction->to_double() : 1.0;   // refuses complex ones, whatever the count
     if (self.is_complex()) return call.declines();
     const DType dtype = self.dtype();
@@ -70,6 +71,8 @@ void moments_of(KernelCall& call, const Tensor& self, uint64_t mask, const std::
     for (int i = 0; i < results; i++) call.reduced(Combine::MeanVar, dtype);
     const int64_t count = count_in(self.sizes(), mask);
     const double freedom = count ? static_cast<double>(count) - taken : 0;
+    if ((freedom <= 0 || self.numel() == 0) && warn && !self.is_meta())
+        warn(format("%s(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output numel).", operation).c_str());
     call.number(DType::Float64, freedom > 0 ? freedom : 0.0);
 }
 constexpr auto variance = [](auto, auto squares, auto freedom) { return squares / freedom; };
@@ -421,7 +424,7 @@ OPERATORS(reductions) {
     declare("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
         doc("The variance over dimensions, with `correction` (1 unless given) taken off the count"), out_castable(),
         reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            moments_of(call, self, mask_of(dim, self), correction, keepdim, 1, "std and var");
+            moments_of(call, self, mask_of(dim, self), correction, keepdim, 1, "var");
         }, value, variance),
         otherwise([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) { return std::get<0>(complex_moments(self, dim, correction, keepdim)); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
@@ -439,7 +442,7 @@ OPERATORS(reductions) {
     declare("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", {
         doc("The standard deviation over dimensions, with `correction` (1 unless given) taken off the count"), out_castable(),
         reduction([](KernelCall& call, const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
-            moments_of(call, self, mask_of(dim, self), correction, keepdim, 1, "std and var");
+            moments_of(call, self, mask_of(dim, self), correction, keepdim, 1, "std");
         }, value, deviation),
         otherwise([](const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) { return sqrt(std::get<0>(complex_moments(self, dim, correction, keepdim))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor result, std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {

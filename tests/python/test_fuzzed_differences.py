@@ -591,3 +591,83 @@ def test_dropout_looks_at_its_probability_first(dtype):
     for t in (torch, kindling):
         with pytest.raises(RuntimeError, match="expects p to be in"):
             t.native_dropout(t.ones(3, dtype=getattr(t, dtype)), -1., True)
+
+
+@pytest.mark.parametrize("size, index", [([0, 0], -3), ([0, 3], 0), ([2, 0], 9)])
+def test_nothing_is_put_back_into_an_output_without_elements(size, index):
+    for t in (torch, kindling):
+        for kind, x, more in (("2d", t.ones(1, 2, 2), ()), ("3d", t.ones(1, 1, 2, 2), ([1, 1, 1], [0, 0, 0]))):
+            sizes = size if kind == "2d" else [1, *size]
+            out = getattr(t.ops.aten, f"max_unpool{kind}")(x, t.full(x.shape, index), sizes, *more)
+            assert out.shape == (1, *sizes)
+            with pytest.raises(RuntimeError):   # with elements it is looked at
+                getattr(t.ops.aten, f"max_unpool{kind}")(x, t.full(x.shape, 9), [1] * len(sizes), *more)
+    x = kindling.ones(1, 2, 2, requires_grad=True)
+    assert not kindling.autograd.grad(kindling.ops.aten.max_unpool2d(x, kindling.full((1, 2, 2), index), size).sum(), x)[0].any()
+
+
+@pytest.mark.parametrize("draw", ["t._standard_gamma(a)", "t._standard_gamma(a).log()", "t.distributions.Gamma(a, 1.).rsample()", "t.distributions.Dirichlet(a).rsample()", "t.distributions.Beta(a, 2.).rsample()"])
+def test_random_numbers_have_no_second_slope_by_their_parameters(draw):
+    """What it would be is not known; it must not be left out."""
+    for t in (torch, kindling):
+        a = t.tensor([1.5, 2.], requires_grad=True)
+        slope, = t.autograd.grad(eval(draw)[0].pow(2), a, create_graph=True)
+        with pytest.raises((NotImplementedError, RuntimeError), match="derivative for .* is not implemented|once_differentiable|have been used in the graph|not have been used"):
+            t.autograd.grad(slope.sum(), a)
+
+
+def warned(t, line):
+    """The beginnings of the warnings of a line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        eval(line, {"t": t, "x": t.ones(2)})
+    return [str(each.message)[:34] for each in caught]
+
+
+@pytest.mark.parametrize("line", [f"t.{call}, out=x)" for call in (
+    "zeros(3", "ones((3,)", "full((3,), 1.", "empty(3", "eye(3", "linspace(0, 1, 3", "logspace(0, 1, 3", "rand(3", "randn(3", "randint(5, (3,)", "randperm(3", "normal(0., 1., (3,)",
+    "linspace(t.tensor(0.), 1, 3", "add(t.ones(3), 1", "cat([t.ones(3)]", "cumsum(t.ones(3), 0", "nan_to_num(t.ones(3)")])
+def test_factories_resize_their_targets_without_a_word(line):
+    assert warned(torch, line) == warned(kindling, line)
+
+
+@pytest.mark.parametrize("line", ["t.ones(1).std()", "t.var(t.zeros(0))", "t.var(t.ones(2, 1), 1)", "t.var(t.ones(0, 2), 1)", "t.var(t.ones(2), correction=2)", "t.var(t.ones(2), correction=1.5)",
+                                  "t.std(t.ones(1) + 0j)", "t.var_mean(t.ones(1))", "t.std_mean(t.ones(2, 1), 1)", "t.std(t.ones(1), unbiased=False)", "t.std(t.ones(1, device='meta'))",
+                                  "t.var(t.ones(1), dim=0, out=t.empty(()))", "t.nn.functional.batch_norm(t.ones(2, 1), None, None, training=True)"])
+def test_deviations_of_too_few_numbers_warn(line):
+    theirs, ours = warned(torch, line), warned(kindling, line)
+    assert bool(theirs) == bool(ours) and set(ours) <= {"std(): degrees of freedom is <= 0.", "var(): degrees of freedom is <= 0.", "var_mean(): degrees of freedom is ", "std_mean(): degrees of freedom is "}, (theirs, ours)
+
+
+@pytest.mark.parametrize("line", ["t.zeros(1, dtype=t.int32, requires_grad=True)", "t.tensor([1], requires_grad=True)", "t.ones(1).int().requires_grad_()", "t.empty_like(x.bool(), requires_grad=True)",
+                                  "setattr(x.long(), 'requires_grad', True)", "t.nn.Parameter(x.int())", "t.arange(3, requires_grad=True)", "x.new_tensor([1], dtype=t.int8, requires_grad=True)"])
+def test_what_cannot_require_gradients_says_so_alike(line):
+    said = []
+    for t in (torch, kindling):
+        with pytest.raises(RuntimeError) as caught:
+            eval(line, {"t": t, "x": t.ones(2)})
+        said.append(str(caught.value).lower())
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("line", ["t.fft.fftfreq(2**63 - 1)", "t.fft.rfftfreq(2**63 - 1)", "t.fft.fftfreq(2**63 - 1, device='meta')"])
+def test_as_many_frequencies_as_there_are_integers(line):
+    """Halves of that number are sizes; what is refused is their memory."""
+    for t in (torch, kindling):
+        with pytest.raises(RuntimeError):
+            eval(line)
+    assert kindling.fft.fftfreq(5).tolist() == torch.fft.fftfreq(5).tolist() and kindling.fft.ifftshift(kindling.arange(5)).tolist() == torch.fft.ifftshift(torch.arange(5)).tolist()
+
+
+@pytest.mark.parametrize("offsets, lengths, axis", [([1, 3], None, 0), ([0, 2, 4], None, 0), ([0, 1, 4], [2, 2], 0), ([2, 2, 3], None, 0), ([], None, 0), ([[0, 1], [1, 3]], None, 1), ([[1, 2], [0, 2]], [[2], [2]], 1), (None, [1, 3], 0)])
+def test_segments_lie_where_offsets_say(offsets, lengths, axis):
+    """Also where the first one is not 0, and where lengths are given as well."""
+    found = []
+    for t in (torch, kindling):
+        data = t.arange(8.).reshape(4, 2) if axis == 0 else t.arange(6.).reshape(2, 3)
+        given = {name: t.tensor(value, dtype=t.int64) for name, value in (("offsets", offsets), ("lengths", lengths)) if value is not None}
+        try:
+            found.append([t.segment_reduce(data, reduce, axis=axis, **given).tolist() for reduce in ("sum", "max", "prod")])
+        except RuntimeError as problem:
+            found.append(type(problem))
+    assert found[0] == found[1]
