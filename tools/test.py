@@ -272,6 +272,8 @@ def sanitized(tally):
             tally.add("random arguments under sanitizers", int(not status), int(bool(status)))
         status = call(python, ROOT / "tests" / "fuzz" / "arguments.py", "--empty", "--count", "10000", "--isas", ",".join(ISAS), cwd=BUILD, env=env)
         tally.add("random empty tensors under sanitizers", int(not status), int(bool(status)))
+        status = call(python, ROOT / "tests" / "fuzz" / "arguments.py", "--programs", "--count", "2000", cwd=BUILD, env=env)
+        tally.add("random programs under sanitizers", int(not status), int(bool(status)))
     threads(tally)
 
 

@@ -3,18 +3,21 @@
     python tests/fuzz/arguments.py --count 20000 --seed 1
     python tests/fuzz/arguments.py --count 20000 --calls calls.pickle     # half of them changes of recorded calls
     python tests/fuzz/arguments.py --count 20000 --empty                   # with tensors that have no elements
+    python tests/fuzz/arguments.py --count 1000 --programs                 # programs of automatic differentiation
 
 Call number N is made from the seed and N alone and goes to operator N modulo their number, so every overload, in-place
 and out form has its turn and `--only N` repeats one call. Shapes, dtypes, strides, overlaps, conj and neg bits, devices,
 indices, options and Python types are drawn so that many calls are nearly right. Faults are: a process that dies (a
 sanitizer's report, a signal), a call that takes longer than --limit seconds, an exception that says the library is at
 fault (SystemError, kindling.InternalError, a NameError of our own Python), a result that reaches outside its storage. What
-comes back is read to its last element and, where it can be, differentiated.
+comes back is read to its last element and, where it can be, differentiated. The programs are those that programs.py draws
+for the same seed, without PyTorch beside them, so that a sanitizer can be.
 """
 import pickle
 import random
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import kindling as t
@@ -23,6 +26,7 @@ import children
 from children import Fault
 from draw import Draw, changed, drawn, operators, place, tell, tensors_of
 from hollow import Empty
+from writer import Writer, prelude, text_of
 
 FAULTS = ("SystemError", "InternalError", "NameError", "UnboundLocalError", "RecursionError")
 
@@ -69,8 +73,10 @@ class Caller:
         parser.add_argument("--operators", default="", metavar="REGEX", help="only those whose name.overload it finds")
         parser.add_argument("--calls", metavar="FILE", help="what tests/conformance/record.py wrote: half of the calls are changes of those")
         parser.add_argument("--empty", action="store_true", help="with tensors that have no elements")
+        parser.add_argument("--programs", action="store_true", help="programs of automatic differentiation instead of calls")
 
     def __init__(self, args):
+        self.programs = args.programs
         self.seed, self.drawing = args.seed, Empty if args.empty else Draw
         self.operators = [entry for entry in operators() if re.search(args.operators, entry.name)]
         self.records = None
@@ -87,6 +93,38 @@ class Caller:
         return rng, drawn(rng, entry, t, place(rng, entry, [t]), self.drawing)[:3]
 
     def call(self, number, report=None):
+        return self.program(number, report) if self.programs else self.operator(number, report)
+
+    def program(self, number, report):
+        """A statement that raises does not end a program."""
+        lines = Writer(random.Random(self.seed * 1_000_003 + number)).program()
+        if report:
+            report(text_of(lines))
+        t.manual_seed(number)
+        if not hasattr(self, "scope"):
+            checkpoint = __import__(f"{t.__name__}.utils.checkpoint", fromlist=["checkpoint"]).checkpoint
+            self.scope = {"torch": t, "F": t.nn.functional, "checkpoint": checkpoint, "log": []}
+            prelude(self.scope)
+        scope, names, word = dict(self.scope), set(re.findall(r"\w+", " ".join(lines))) - set(self.scope), "answered"
+        scope["log"].clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for line in lines:
+                try:
+                    exec(line, scope)
+                except Exception as problem:
+                    word = "refused in part"
+                    if getattr(problem, "name", None) in names:   # of what a statement that raised would have made
+                        continue
+                    if fault := self.judge(problem):
+                        return fault
+            try:
+                examine([value for name, value in scope.items() if name not in self.scope])
+            except Exception as problem:
+                return self.judge(problem) or word
+        return word
+
+    def operator(self, number, report=None):
         try:
             rng, (function, args, kwargs) = self.make(number)
         except Exception as problem:
