@@ -575,6 +575,7 @@ KNOWN = [
           "Whoever catches the one catches the other.", "NotImplementedError, which is a RuntimeError"),
     Known(r".*", r"^an answer there, \w+ here|^result: (\w+ \S+|list of \d+|tuple of \d+) there, |^result: list", r"^an answer", r"", "TorchScript's operators on Python numbers share the names of torch.ops.",
           "Operators on Python numbers alone", on_numbers),
+    Known(r"\w+_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"argument '\w+' \(position 1\) must be Tensor, not (int|float|bool|complex)\.", "PyTorch makes a tensor of it, which nobody sees.", "cannot be what is written to"),
     Known(r".*", r"^RuntimeError there, AssertionError here", r"does not match device type of out parameter", r"Torch not compiled with CUDA enabled",
           "There is no such device, whatever out is on.", "wrong in two ways"),
     Known(r".*", r"stride of no elements$", r"", r"", "They lead nowhere; they are computed, where they are not kept, without the care for each operator that PyTorch's have.",
