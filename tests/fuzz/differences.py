@@ -112,9 +112,14 @@ def degenerate(x):
     if x.device.type != "cpu" or x.layout is not torch.strided or x.dim() < 2 or not x.numel() or not (x.is_floating_point() or x.is_complex()) or not x.isfinite().all():
         return set()
     with torch.inference_mode():
-        values = torch.linalg.svdvals(x.detach().to(torch.complex128))
+        wide = x.detach().to(torch.complex128)
+        values = torch.linalg.svdvals(wide)
+        if x.shape[-1] == x.shape[-2] and any(torch.linalg.cholesky_ex(each).info.any() for each in (wide, wide.mH)):
+            indefinite = {"a matrix that is not positive-definite"}
+        else:
+            indefinite = set()
     facts = {"equal singular values": values[..., :-1] - values[..., 1:] <= 1e-6 * values[..., :1], "a singular matrix": values[..., -1:] <= 1e-14 * values[..., :1]}
-    return {fact for fact, where in facts.items() if where.any()}
+    return {fact for fact, where in facts.items() if where.any()} | indefinite
 
 
 # Of these PyTorch does not look at the number of dimensions before it reads sizes and writes, nor how many indices there are.

@@ -436,11 +436,14 @@ def slope_at_nan(kind, theirs, ours, call):
 
 
 def median_of_gradient(kind, theirs, ours, call):
-    """Whether what differs comes of a median along a dimension of an expanded tensor, as gradients are, or of what is copied from one."""
+    """Whether what differs comes of a median along a dimension of an expanded tensor, as gradients are, or of what is computed from one or written with it."""
     name, _, program = call.partition(":")
     expanded, tainted = set(), set()
-    for target, value in re.findall(r"^\s*(v\d+) = (.*)$", program, re.M):
+    for target, writes, value in re.findall(r"^\s*(v\d+)( = |\.\w+_\(|\[[^=]*\] = )(.*)$", program, re.M):
         used = set(re.findall(r"\bv\d+\b", value))
+        if writes != " = ":
+            tainted |= {target} if tainted & used else set()
+            continue
         if "autograd.grad(" in value or ".expand" in value or expanded & used and not tainted & used:
             expanded.add(target)
         if re.search(r"v\d+\.median\(\d\)", value) and expanded & used or tainted & used:
@@ -787,6 +790,7 @@ KNOWN = [
     Known(r"diff\.out", r"^(IndexError|RuntimeError) there, an answer here", r"start out of range|expected scalar_type", r"^an answer", "As without out.", "Overloads with `out=`"),
     Known(r"norm\.ScalarOpt_dim_dtype", r"^RuntimeError there, an answer here", r"Expected out tensor to have dtype", r"^an answer", "A norm is real.", "`norm` of complex numbers with a dtype"),
     Known(r"affine_grid_generator\.out|range\.step(_out)?", r"^TypeError there, an answer here", r"must be torch.layout, not NoneType|unexpected keyword argument", r"^an answer", "None is the default.", "Overloads with `out=`"),
+    Known(r"linalg_cholesky_ex\.\w+", r"^(result|arguments after the call|gradient|second gradient): (value|nan or infinity)", r"", r"", "LAPACK stops at another place in its blocks.", "one that is not positive-definite", lambda *told: "not positive-definite" in told[3]),
     Known(r"_?linalg_(svd|eig|eigh|qr|cholesky_ex|ldl_factor_ex)\.\w+", r"^(result|arguments after the call): stride$", r"", r"", "Of meta tensors the strides are those of other devices.", "Fourier transforms and of some linear algebra", on_meta),
     Known(r"(linalg_)?matrix_power\.out", r"^an answer there, RuntimeError here", r"^an answer", r"Expected out tensor to have dtype", "Whether PyTorch converts depends on n.", "Overloads with `out=`"),
     Known(r"index_select\.\w+", r"^RuntimeError there, IndexError here", r"INDICES element is out of DATA bounds|should be positive", r"out of range", "PyTorch's check where the result is empty has another class.", "`index_add` beyond the end is an IndexError"),
