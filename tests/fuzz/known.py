@@ -439,15 +439,16 @@ def median_of_gradient(kind, theirs, ours, call):
     """Whether what differs comes of a median along a dimension of an expanded tensor, as gradients are, or of what is computed from one or written with it."""
     name, _, program = call.partition(":")
     expanded, tainted = set(), set()
-    for target, writes, value in re.findall(r"^\s*(v\d+)( = |\.\w+_\(|\[[^=]*\] = )(.*)$", program, re.M):
+    for targets, writes, value in re.findall(r"^\s*((?:\w+, )*\w+)( = |\.\w+_\(|\[[^=]*\] = )(.*)$", program, re.M):
         used = set(re.findall(r"\bv\d+\b", value))
         if writes != " = ":
-            tainted |= {target} if tainted & used else set()
+            tainted |= {targets} if tainted & used else set()
             continue
+        targets = set(targets.split(", "))
         if "autograd.grad(" in value or ".expand" in value or expanded & used and not tainted & used:
-            expanded.add(target)
+            expanded |= targets
         if re.search(r"v\d+\.median\(\d\)", value) and expanded & used or tainted & used:
-            tainted.add(target)
+            tainted |= targets
     return name in tainted
 
 
