@@ -321,7 +321,7 @@ def kindling_side(asked, tables=True):
 
 def plain_environment():
     """The environment without what PyTorch's settings start from: its own variables, and those that a continuous integration sets."""
-    return {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR", "LANG") or name.startswith(("PYTHON", "LD_", "VIRTUAL_"))}
+    return {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR", "LANG") or name.startswith(("PYTHON", "LD_", "VIRTUAL_", "ASAN_", "UBSAN_"))}
 
 
 def ask(side, given=None):

@@ -331,6 +331,16 @@ def test_aot_autograd():
     kindling.compile(model, backend=aot_autograd(fw_compiler=compiler, bw_compiler=compiler))(kindling.ones(1, 2)).sum().backward()
     assert model.weight.grad is not None and len(seen) == 1
     seen.clear()
+    from kindling._functorch.aot_autograd import aot_function, aot_module, aot_module_simplified, make_boxed_func
+    from kindling._functorch.compilers import nop
+
+    x = kindling.randn(2, 2, requires_grad=True)
+    for call in (aot_function(lambda x: x.exp(), nop), aot_module(kindling.nn.Tanh(), nop),
+                 kindling.compile(lambda x: x + 1, backend=lambda graph, inputs: aot_module_simplified(graph, inputs, compiler))):
+        call(x).sum().backward()
+    kindling.testing.assert_close(x.grad, x.exp() + 1 - x.tanh() ** 2 + 1)
+    assert make_boxed_func(lambda a, b: a + b)([1, 2]) == 3 and len(seen) == 1
+    seen.clear()
     table = {kindling.ops.aten.silu.default: lambda x: x * kindling.sigmoid(x)}
     x = kindling.randn(4)
     silu = kindling.compile(kindling.nn.functional.silu, backend=aot_autograd(fw_compiler=compiler, decompositions=table))(x)
