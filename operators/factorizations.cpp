@@ -40,7 +40,7 @@ void unpack_factors(const Unpacking& u, const char* LU, char* L, char* U, const 
     for (int64_t i = 0; i < u.count * u.m; i++, LU += u.n * item) {
         const int64_t row = i % u.m, lower = std::min(row, u.k);
         char* to = L + i * u.k * item;
-        std::memcpy(to, LU, static_cast<size_t>(lower * item));
+        if (lower) std::memcpy(to, LU, static_cast<size_t>(lower * item));   // matrices without columns have no memory
         if (row >= u.k) continue;
         std::memcpy(to + row * item, one, static_cast<size_t>(item));
         std::memcpy(U + ((i / u.m * u.k + row) * u.n + row) * item, LU + row * item, static_cast<size_t>((u.n - row) * item));
