@@ -1,0 +1,173 @@
+// script/graph.h: a program as a graph: values, nodes, blocks. It prints as TorchScript's does, numbers and names included:
+// a value is numbered when it is made, and one that takes a name that another has renames that other.
+#pragma once
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "script/value.h"
+
+namespace kindling::script {
+
+struct Node;
+struct Block;
+struct Graph;
+struct Signature;
+
+struct Use { Node* user; size_t offset; };
+
+struct Value {
+    Node* node;
+    TypeRef type;
+    size_t number, offset = 0;           // `offset`: which output of its node
+    std::string given;                   // its name; "" where it has none
+    std::vector<Use> uses;
+
+    std::string name() const { return given.empty() ? std::to_string(number) : given; }
+    Value* set_name(const std::string& name);
+    Value* set_type(TypeRef to) { type = to; return this; }
+    Value* copy_metadata(const Value* from);
+    void replace_uses(Value* by);
+    const Graph& graph() const;
+};
+
+/// What a constant holds, and what few other nodes have besides their inputs.
+struct Attribute {
+    std::string name;
+    Item item;
+    std::vector<TypeRef> types;          // of an isinstance
+};
+
+struct Node {
+    Graph* graph;
+    std::string kind;                    // "aten::add"
+    Block* block = nullptr;              // that it stands in
+    Node *previous = nullptr, *next = nullptr;
+    std::vector<Value*> inputs, outputs;
+    std::vector<Block*> blocks;
+    std::vector<Attribute> attributes;
+    Range range;
+    const Signature* signature = nullptr;
+
+    bool is(const char* other) const { return kind == other; }
+    Value* input(size_t i = 0) const { return inputs[i]; }
+    Value* output(size_t i = 0) const { return outputs[i]; }
+    Node* at(const Range& where) { range = where; return this; }
+    Node* add_input(Value* value) { insert_input(inputs.size(), value); return this; }
+    void insert_input(size_t place, Value* value);
+    void replace_input(size_t place, Value* value);
+    void remove_input(size_t place);
+    void clear_inputs();
+    Value* add_output(TypeRef type);
+    void erase_output(size_t place);
+    Block* add_block();
+    void erase_block(size_t place);
+    Node* insert_before(Node* other);
+    Node* insert_after(Node* other) { return insert_before(other->next); }
+    void move_before(Node* other) { unlink(); insert_before(other); }
+    bool used() const;
+    /// Takes it out of the graph with its blocks. What it gives must not be used.
+    void destroy();
+    const Item* attribute(const char* name) const;
+
+private:
+    void unlink();
+};
+
+/// A sequence of nodes: from `first()` to `end`, which stands for what the block gives.
+struct Block {
+    Graph* graph;
+    Node* owner;                         // null: the graph's own
+    Node *parameters, *end;              // prim::Param, prim::Return: ends of a ring
+
+    Node* first() const { return parameters->next; }
+    const std::vector<Value*>& inputs() const { return parameters->outputs; }
+    const std::vector<Value*>& outputs() const { return end->inputs; }
+    Value* add_input(TypeRef type) { return parameters->add_output(type); }
+    void add_output(Value* value) { end->add_input(value); }
+    Node* append(Node* node) { return node->insert_before(end); }
+    /// Copies of another block's inputs, nodes and outputs; `map` says what stands for a value from outside of it.
+    template <class F> void clone_from(const Block* source, F map);
+    void destroy();
+};
+
+struct Graph {
+    Graph();
+    Graph(const Graph&) = delete;
+
+    Block* block;
+    Node* insert_point;                  // new nodes stand before it
+
+    Node* create(const std::string& kind, const std::vector<Value*>& inputs = {}, size_t outputs = 1);
+    Node* insert(Node* node) { return node->insert_before(insert_point); }
+    /// A copy without its place; `map` says what stands for an input.
+    template <class F> Node* clone(const Node* node, F map);
+
+    Node* create_constant(const Item& item, TypeRef type = nullptr);
+    Value* constant(const Item& item, const Range& range = {}) { return insert(create_constant(item)->at(range))->output(); }
+    Node* create_with(const char* kind, TypeRef type, const std::vector<Value*>& inputs = {});
+    Node* create_load(const std::string& name, TypeRef type);
+    Node* create_store(const std::string& name, Value* value);
+
+    std::string str() const;
+
+private:
+    friend struct Value;
+    friend struct Node;
+    friend struct Block;
+    std::vector<std::unique_ptr<Value>> values_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+    std::vector<std::unique_ptr<Block>> blocks_;
+    std::unordered_map<std::string, Value*> names_;
+    std::unordered_map<std::string, size_t> suffixes_;
+    size_t next_number_ = 0;
+};
+
+/// New nodes stand at the end of a block, or before a node, while this lives.
+class Inserting {
+public:
+    Inserting(Graph& graph, Node* before) : graph_(graph), old_(graph.insert_point) { graph.insert_point = before; }
+    explicit Inserting(Block* block) : Inserting(*block->graph, block->end) {}
+    ~Inserting() { graph_.insert_point = old_; }
+    Inserting(const Inserting&) = delete;
+
+private:
+    Graph& graph_;
+    Node* old_;
+};
+
+/// The value of a constant, null if it is none.
+const Item* constant_of(const Value* value);
+bool must_be_none(const Value* value);
+/// "x" of "x.3".
+std::string base_name(const std::string& name, size_t* suffix = nullptr);
+
+template <class F> Node* Graph::clone(const Node* node, F map) {
+    Node* copy = create(node->kind, {}, 0);
+    copy->range = node->range;
+    copy->attributes = node->attributes;
+    copy->signature = node->signature;
+    for (const Value* output : node->outputs) copy->add_output(output->type)->copy_metadata(output);
+    for (const Block* inner : node->blocks) copy->add_block()->clone_from(inner, map);
+    for (Value* input : node->inputs) copy->add_input(map(input));
+    return copy;
+}
+
+template <class F> void Block::clone_from(const Block* source, F map) {
+    std::unordered_map<const Value*, Value*> inside;
+    const std::function<Value*(Value*)> find = [&](Value* value) -> Value* {
+        const auto found = inside.find(value);
+        return found == inside.end() ? map(value) : found->second;
+    };
+    for (const Value* input : source->inputs()) inside[input] = add_input(input->type)->copy_metadata(input);
+    for (const Node* node = source->first(); node != source->end; node = node->next) {
+        Node* copy = append(graph->clone(node, find));
+        for (size_t i = 0; i < node->outputs.size(); i++) {
+            inside[node->outputs[i]] = copy->outputs[i];
+            copy->outputs[i]->copy_metadata(node->outputs[i]);
+        }
+    }
+    for (Value* output : source->outputs()) add_output(find(output));
+}
+
+}  // namespace kindling::script

@@ -1,0 +1,40 @@
+// script/signature.h: what a call takes and gives, as text says it: "aten::add.int(int a, int b) -> int". Operators' schemas are
+// such texts, builtins of the language are a list of them, and functions of a script have one.
+#pragma once
+#include "script/value.h"
+
+namespace kindling {
+struct Operator;
+}
+
+namespace kindling::script {
+
+struct Formal {
+    std::string name;
+    TypeRef type = nullptr;
+    int repeat = 0;                      // 2 in "int[2]": a single number stands for a list
+    bool has_default = false, keyword_only = false;
+    Item default_value;
+};
+
+/// Computes from `arguments` and leaves the result in arguments[0]; false if it does not know how.
+using Builtin = void (*)(Item* arguments, size_t count);
+
+struct Signature {
+    std::string name, overload;          // "aten::add", "Tensor"
+    std::vector<Formal> formals;
+    std::vector<Formal> results;
+    bool variadic = false;
+    const Operator* op = nullptr;        // of a tensor operator
+    Builtin builtin = nullptr;           // of a builtin
+    char effect = 0;                     // 'p': may be computed ahead; 'w': writes what it is given; 'e': has other effects
+
+    std::string text() const;
+};
+
+/// All overloads of "aten::add": tensor operators first, then the language's builtins. They live for ever.
+const std::vector<const Signature*>& signatures_of(const std::string& name);
+/// From text; types are as graphs print them, and t is a variable.
+Signature parse_signature(const std::string& text);
+
+}  // namespace kindling::script

@@ -1,0 +1,82 @@
+// script/value.h: a value of a running script: 16 bytes, numbers in place, all else counted.
+#pragma once
+#include <atomic>
+#include <complex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+#include "script/type.h"
+
+namespace kindling::script {
+
+class Item {
+public:
+    enum class Tag : uint8_t { None, Bool, Int, Float, Device, Tensor, /* counted by Object: */ Complex, Str, List, Tuple, Dict };
+
+    struct Object {
+        std::atomic<uint32_t> count{1};
+        virtual ~Object() = default;
+    };
+    struct Complex final : Object { std::complex<double> number; };
+    struct Str final : Object { std::string text; };
+    struct Items : Object { std::vector<Item> items; TypeRef type = nullptr; };   // of a List, of a Tuple
+    struct Dict final : Object { std::vector<std::pair<Item, Item>> pairs; TypeRef type = nullptr; };
+
+    Item() : integer_(0) {}
+    Item(bool b) : tag_(Tag::Bool), integer_(b) {}
+    Item(int64_t i) : tag_(Tag::Int), integer_(i) {}
+    Item(double d) : tag_(Tag::Float), number_(d) {}
+    Item(std::complex<double> c);
+    Item(std::string text);
+    Item(const char* text) : Item(std::string(text)) {}
+    Item(Device device);
+    Item(const Tensor& tensor) : tag_(tensor.defined() ? Tag::Tensor : Tag::None), tensor_(Tensor(tensor).take()) {}
+    static Item list(TypeRef type, std::vector<Item> items) { return items_of(Tag::List, type, std::move(items)); }
+    static Item tuple(TypeRef type, std::vector<Item> items) { return items_of(Tag::Tuple, type, std::move(items)); }
+    static Item dict(TypeRef type);
+    Item(const Item& other) : tag_(other.tag_), integer_(other.integer_) { keep(); }
+    Item(Item&& other) noexcept : tag_(other.tag_), integer_(other.integer_) { other.tag_ = Tag::None; }
+    Item& operator=(Item other) noexcept {
+        std::swap(tag_, other.tag_);
+        std::swap(integer_, other.integer_);
+        return *this;
+    }
+    ~Item() { if (tag_ >= Tag::Tensor) let_go(); }
+
+    Tag tag() const { return tag_; }
+    bool is(Tag tag) const { return tag_ == tag; }
+    bool is_none() const { return tag_ == Tag::None; }
+    bool truth() const { return integer_ != 0; }
+    int64_t integer() const { return integer_; }
+    double number() const { return tag_ == Tag::Float ? number_ : static_cast<double>(integer_); }
+    std::complex<double> complex() const;
+    const std::string& text() const { return static_cast<Str*>(object_)->text; }
+    kindling::Device device() const;
+    Tensor tensor() const { return tag_ == Tag::Tensor ? Tensor::share(tensor_) : Tensor(); }
+    std::vector<Item>& items() const { return static_cast<Items*>(object_)->items; }
+    Dict& dict() const { return *static_cast<Dict*>(object_); }
+    bool same_object(const Item& other) const { return tag_ == other.tag_ && integer_ == other.integer_; }
+    TypeRef type() const;
+
+private:
+    static Item items_of(Tag tag, TypeRef type, std::vector<Item> items);
+    Item(Tag tag, Object* object) : tag_(tag), object_(object) {}
+    void keep();
+    void let_go();
+
+    Tag tag_ = Tag::None;
+    union { int64_t integer_; double number_; Object* object_; TensorImpl* tensor_; };
+};
+
+/// Equal as constants of a graph are: of one type and the same value.
+bool operator==(const Item& a, const Item& b);
+/// As a graph shows a constant: "2.", "\"text\"", "[1, 2]".
+std::string str(const Item& item);
+/// A number with a point as TorchScript writes one: "1.", "0.10000000000000001".
+std::string float_text(double number);
+std::string device_text(Device device);
+std::string quoted(const std::string& text);
+
+}  // namespace kindling::script
