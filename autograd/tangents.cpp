@@ -180,6 +180,12 @@ void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent) 
     TensorImpl* impl = tensor.impl();
     Tensor old = tangent_of(impl, level);
     if (!old.defined() && !impl->base) return set_tangent(tensor, level, tangent);
+    const TensorImpl *view = impl, *base = impl->base;
+    if (!old.defined() && base->sizes() == view->sizes() && IntList(base->shape + base->ndim, base->ndim) == IntList(view->shape + view->ndim, view->ndim) &&
+        base->offset == view->offset && base->dtype == view->dtype && ((view->key ^ base->key) & key::lazy) == 0) {
+        set_tangent(tensor, level, tangent);             // all of the base: they share one
+        return attach(impl->base, level, own_tangent(impl, level));
+    }
     if (!old.defined()) {
         Tensor whole = make_tensor_like(tangent, static_cast<const TensorImpl*>(impl->base)->sizes(), static_cast<const TensorImpl*>(impl->base)->strides(), impl->base->dtype);
         {

@@ -289,6 +289,18 @@ OPERATORS(creation) {
             gives_fresh(call, self, size, dtype, device).laid_out(stride);
         }, as_it_begins),
     });
+    declare("_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor", {
+        doc("Zeros that lie as other does, as often as self's first dimensions say: its tangent, for all slices"), in(space::Torch), not_differentiable(), no_out(),
+        composition([](const Tensor& self, const Tensor& other, int64_t self_num_batch_dims) {
+            KINDLING_CHECK(Runtime, self_num_batch_dims >= 0 && self_num_batch_dims <= self.dim(), "_new_zeros_with_same_feature_meta: self has no %lld dimensions",
+                           static_cast<long long>(self_num_batch_dims));
+            int64_t count = static_cast<int64_t>(other.storage()->bytes / other.element_size());
+            Sizes sizes(IntList(self.sizes().data(), static_cast<size_t>(self_num_batch_dims))), strides(sizes);
+            for (size_t d = sizes.size(); d-- > 0; count *= sizes[d]) strides[d] = count;
+            for (int64_t d = 0; d < other.dim(); d++) sizes.push_back(other.size(d)), strides.push_back(other.stride(d));
+            return as_strided(zeros({count}, other.dtype(), std::nullopt, other.device()), sizes, strides, other.storage_offset());
+        }),
+    });
     declare("new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", {
         doc("Zeros of a tensor's dtype and device"), takes_float8(), in(space::Method), not_differentiable(), no_out(),
         kernel([](KernelCall& call, const Tensor& self, IntList size, DType dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {

@@ -139,6 +139,28 @@ Tensor as_strided_gradient(const Tensor& grad, const Tensor& self, IntList size,
     return as_strided(storage, self.sizes(), self.strides(), self.storage_offset() - low);
 }
 
+/// The last place that sizes and strides reach; -1: they reach none.
+int64_t last_place(IntList size, IntList stride, int64_t start) {
+    for (size_t d = 0; d < size.size(); d++) {
+        if (size[d] == 0) return -1;
+        start += (size[d] - 1) * stride[d];
+    }
+    return start;
+}
+
+/// as_strided of a slice: it sees no further than the slice itself, behind which others lie.
+void check_within_slice(const Tensor& self, IntList size, IntList stride, int64_t start) {
+    KINDLING_CHECK(Runtime, size.size() == stride.size(), "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size %s and stride %s", str(size).c_str(),
+                   str(stride).c_str());
+    const int64_t wanted = last_place(size, stride, start), first = self.storage_offset(), last = last_place(self.sizes(), self.strides(), first);
+    if (wanted < 0) return;
+    const std::string call = format("result = tensor.as_strided(%s, %s, %lld) can access memory outside of `tensor`. ", str(size).c_str(), str(stride).c_str(), static_cast<long long>(start));
+    constexpr const char* instead = "This is not supported inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations";
+    KINDLING_CHECK(Runtime, last >= 0, "%s`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a result with some storage. %s", call.c_str(), instead);
+    KINDLING_CHECK(Runtime, wanted <= last && first <= start, "%s`result` can access some memory in range [%lld, %lld], but `tensor` can only access some memory in range [%lld, %lld]. %s",
+                   call.c_str(), static_cast<long long>(start), static_cast<long long>(wanted), static_cast<long long>(first), static_cast<long long>(last), instead);
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -536,6 +558,7 @@ OPERATORS(views) {
         batches([](const Tensor& self, IntList size, IntList stride, std::optional<int64_t> offset) {
             Mapped m({self});
             const int64_t start = offset.value_or(self.storage_offset());
+            if (m.has(self)) check_within_slice(self, size, stride, start);
             return m.ties(self, [&] {
                 const Tensor inner = m.bare(self);
                 return m.has(self) ? as_strided(inner, m.sizes_with(size), m.strides_with(inner, stride), start) : as_strided(inner, size, stride, start);

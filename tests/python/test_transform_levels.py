@@ -129,6 +129,9 @@ part("eager_transforms")._slice_argnums((1, 2, 3), (0, 0.5))
 part("apis").chunk_vmap(torch.sin, chunks=2)(X)
 part("apis").chunk_vmap(lambda x, y: x * y, in_dims=(0, None), out_dims=1, chunks=2)(torch.ones(5, 3), Y)
 part("apis").chunk_vmap(torch.sin, randomness="any")
+fn.vmap(lambda x: x.as_strided((2,), (1,)))(X.repeat(2, 1))
+fn.vmap(lambda x: x.as_strided((2,), (1, 1)))(X.repeat(2, 1))
+torch.ops.aten._new_zeros_with_same_feature_meta(torch.ones(2, 3), torch.ones(4, 5).t(), self_num_batch_dims=1).stride()
 part("autograd_function").reductify((X.repeat(2, 1), None), (0, None), (None, 0), 2)
 part("autograd_function").reductify_leaf(torch.ones(3, 4), None, 1, 2, (4,))
 part("autograd_function").reductify_leaf(torch.ones(3, 4, 5, 2), 3, 0, 2, (5,))
@@ -214,3 +217,10 @@ def test_what_may_not_go_slice_by_slice_is_told():
     finally:
         native._set_vmap_fallback_enabled(True)
     torch.vmap(torch.histc)(torch.ones(2, 3))
+
+
+def test_a_slice_sees_no_further_than_itself():
+    import kindling as torch
+
+    with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+        torch.vmap(lambda x: x.as_strided((3,), (1,), 1))(torch.ones(2, 3))
