@@ -347,12 +347,13 @@ OPERATORS(arithmetic) {
             Tensor zero = wrap_number(Scalar(0)), inside, below, above;
             if (min.defined()) inside = ge(self, min);
             if (max.defined()) inside = inside.defined() ? logical_and(inside, le(self, max)) : le(self, max);
-            if (min.defined()) {
+            // Limits that can have no gradient are not compared with one another: not all pairs of dtypes can be.
+            if (min.defined() && is_differentiable(min.dtype())) {
                 Tensor chosen = lt(self, min);
                 if (max.defined()) chosen = logical_and(chosen, lt(min, max));
                 below = where(chosen, grad, zero);
             }
-            if (max.defined()) {
+            if (max.defined() && is_differentiable(max.dtype())) {
                 Tensor chosen = gt(self, max);
                 if (min.defined()) chosen = logical_or(chosen, lt(max, min));
                 above = where(chosen, grad, zero);

@@ -671,3 +671,15 @@ def test_segments_lie_where_offsets_say(offsets, lengths, axis):
         except RuntimeError as problem:
             found.append(type(problem))
     assert found[0] == found[1]
+
+
+def test_limits_of_dtypes_that_cannot_be_compared():
+    """clamp's gradient asks nothing of limits that have none."""
+    grads = []
+    for module in (torch, kindling):
+        x = module.tensor([0.5, 3.0], requires_grad=True)
+        module.clamp(x, module.tensor([True, False]), module.tensor([1, 2], dtype=module.uint64)).sum().backward()
+        low = module.tensor([1.0, 2.0], requires_grad=True)
+        module.clamp(x.detach(), low, module.tensor([3, 4], dtype=module.uint64)).sum().backward()
+        grads.append((x.grad.tolist(), low.grad.tolist()))
+    assert grads[0] == grads[1]
