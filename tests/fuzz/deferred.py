@@ -190,8 +190,8 @@ def facts(value):
 
 
 def version(value):
-    """How often it was written; a graph does not count what an operator did to its own result where that has no elements."""
-    return value._version if value.numel() or not graphs else 0
+    """How often it was written. In a graph an operator does not count what it did to its own result."""
+    return 0 if graphs else value._version
 
 
 def bits(value):
