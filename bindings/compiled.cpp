@@ -22,7 +22,8 @@ enum Kind : int {
 };
 
 struct Compiled {
-    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject* function;
     PyObject* dict;
     PyObject* weak_references;
@@ -32,14 +33,14 @@ struct Compiled {
 
 PyTypeObject* compiled_type = nullptr;
 
+bool begin_region() {
+    return guarded_int([] { begin_recording(); return 0; }) == 0;
+}
 /// With an error set or not: ends the region. False if an error is set afterwards; that of the call comes first.
 bool end_region(bool failed) {
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     if (failed) PyErr_Fetch(&type, &value, &traceback);
-    bool ended = guarded_int([] {
-                     end_recording();
-                     return 0;
-                 }) == 0;
+    const bool ended = guarded_int([] { end_recording(); return 0; }) == 0;
     if (!failed) return ended;
     if (!ended) PyErr_Clear();
     PyErr_Restore(type, value, traceback);
@@ -47,13 +48,7 @@ bool end_region(bool failed) {
 }
 
 PyObject* call_apart(Compiled* self, PyObject* const* arguments, size_t count, PyObject* names) {
-    if (whole_calls) {
-        PyObject* refuse = import("kindling._compile_breaks", "refuse_apart");
-        PyObject* told = refuse ? PyObject_CallOneArg(refuse, self->function) : nullptr;
-        Py_XDECREF(refuse);
-        if (!told) return nullptr;
-        Py_DECREF(told);
-    }
+    if (!refuse_break("refuse_apart", self->function)) return nullptr;
     const int calls = std::exchange(compiled_calls, 0);
     PyObject* result;
     {
@@ -67,11 +62,7 @@ PyObject* call_apart(Compiled* self, PyObject* const* arguments, size_t count, P
 PyObject* call(PyObject* object, PyObject* const* arguments, size_t count, PyObject* names) {
     auto* self = reinterpret_cast<Compiled*>(object);
     if (self->kind == Apart) return call_apart(self, arguments, count, names);
-    if (self->kind == Fused && guarded_int([] {
-                                   begin_recording();
-                                   return 0;
-                               }) < 0)
-        return nullptr;
+    if (self->kind == Fused && !begin_region()) return nullptr;
     compiled_calls++;
     whole_calls += self->whole;
     PyObject* result = PyObject_Vectorcall(self->function, arguments, count, names);
@@ -163,7 +154,8 @@ PyObject* is_whole(PyObject*, PyObject*) { return PyBool_FromLong(whole_calls > 
 
 /// _PutOff(run): memory that `run()` will fill. Whoever asks for it calls that first.
 struct PutOff {
-    PyObject_HEAD Foreign* queue;
+    PyObject_HEAD
+    Foreign* queue;
 };
 PyTypeObject* put_off_type = nullptr;
 

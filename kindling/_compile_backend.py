@@ -273,13 +273,11 @@ class _Capture(TorchDispatchMode):
     def compute(self):
         """Fills all memory that was written down. Called under the queue's lock, when somebody needs a value."""
         with self.lock, _disable_current_modes(), torch.no_grad():
-            if not self.steps:
-                return self.forget()
-            if not self.writes and not self.draws and not any(map(self.queue.is_wanted, self.bases)):
+            wanted = [(slot, *base) for slot, base in self.bases.items() if self.queue.is_wanted(slot)]
+            if not wanted and not self.writes and not self.draws:
                 return self.forget()                # nobody has what was computed
             if not self.ends:
                 self.note("a value was needed")
-            wanted = [(slot, *base) for slot, base in self.bases.items() if self.queue.is_wanted(slot)]
             key = "\n".join([*(each.text() for each in self.steps), *map(_header, self.inputs), *(_text(reference) for _, reference, _ in wanted)])
             function = self.compiler.find(key, lambda: self.graph([reference for _, reference, _ in wanted]), self.inputs)
             values = function(*self.inputs)
@@ -305,9 +303,9 @@ class _Capture(TorchDispatchMode):
         """Remembers why a graph ends here, and at which line of the program."""
         import sys
         import traceback
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
-            frame = frame.f_back
+
+        from kindling._compile_breaks import frames_of_program
+        frame = frames_of_program(sys._getframe(1))[-1]
         where = traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
         self.compiler.breaks.append((why, [where]))
         torch._import("kindling._dynamo.utils").counters["graph_break"][why] += 1

@@ -8,16 +8,19 @@ import sys
 from kindling._dynamo.exc import Unsupported
 
 
+def frames_of_program(frame):
+    """The frames from this one out to the first that is the program's own, which is the last."""
+    frames = [frame]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
+        frame = frame.f_back
+        frames.append(frame)
+    return frames
+
+
 def _user_code():
     """The line of the program that led here, as a traceback shows it, and those of ours that it called."""
-    frames, frame = [], sys._getframe(3)
-    while frame is not None:
-        frames.append(frame)
-        if frame.f_globals.get("__name__", "").partition(".")[0] != __name__.partition(".")[0]:
-            break
-        frame = frame.f_back
     lines = []
-    for frame in reversed(frames):
+    for frame in reversed(frames_of_program(sys._getframe(3))):
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals).strip()
         lines.append(f'  File "{frame.f_code.co_filename}", line {frame.f_lineno}, in {frame.f_code.co_name}\n' + (f"    {line}\n" if line else ""))
     return "".join(lines)
