@@ -20,13 +20,14 @@ using MeaningRef = std::shared_ptr<Meaning>;
 
 /// What an expression is that need not be a value: a function, a range, a module.
 struct Meaning {
-    enum Kind { Simple, Builtin, Cast, Print, Special, Range, Zip, Several, Module, Exception, Message, Script, Nothing } kind;
+    enum Kind { Simple, Builtin, Cast, Print, Special, Range, Zip, Several, Module, Exception, Message, Script, Type, Nothing } kind;
     Value* value = nullptr;              // Simple, Message; self of a Builtin
-    std::string name = {};               // of the builtin, the form, the module
+    std::string name = {};               // of the builtin, the form, the module (dotted)
     std::vector<MeaningRef> parts = {};  // of a Zip, of Several
     Value *start = nullptr, *stop = nullptr, *step = nullptr, *qualified = nullptr;
     bool only_stop = false;
     Function* function = nullptr;
+    TypeRef type = nullptr;
 };
 MeaningRef simple(Value* value) { auto made = std::make_shared<Meaning>(Meaning{Meaning::Simple}); made->value = value; return made; }
 MeaningRef named(Meaning::Kind kind, const std::string& name, Value* self = nullptr) {
@@ -159,17 +160,38 @@ private:
             {"all", Meaning::Builtin, "aten::all"}, {"any", Meaning::Builtin, "aten::any"}, {"ord", Meaning::Builtin, "aten::ord"}, {"chr", Meaning::Builtin, "aten::chr"},
             {"pow", Meaning::Builtin, "aten::pow"}, {"complex", Meaning::Builtin, "aten::complex"}, {"divmod", Meaning::Builtin, "aten::divmod"},
             {"isinstance", Meaning::Special, ""}, {"range", Meaning::Special, ""}, {"zip", Meaning::Special, ""}, {"enumerate", Meaning::Special, ""},
-            {"tuple", Meaning::Special, ""}, {"list", Meaning::Special, ""}, {"torch", Meaning::Module, "aten"}, {"math", Meaning::Module, "aten"}};
+            {"tuple", Meaning::Special, ""}, {"list", Meaning::Special, ""}};
         for (const auto& word : words)
             if (name == word.name) return named(word.kind, *word.means ? word.means : name);
-        if (name.size() > 5 && (name.substr(name.size() - 5) == "Error" || name == "Exception")) return named(Meaning::Exception, name);
-        if (Function* function = resolver_.function(name)) {
-            auto made = named(Meaning::Script, name);
-            made->function = function;
-            return made;
-        }
+        if (name.size() > 5 && (name.substr(name.size() - 5) == "Error" || name == "Exception")) return named(Meaning::Exception, "builtins." + name);
+        if (Function* function = resolver_.function(name)) return script(name, function);
+        if (MeaningRef found = outside(name, range)) return found;
+        if (name == "torch" || name == "math") return named(Meaning::Module, name);
         if (const auto error = lowest().errors.find(name); error != lowest().errors.end()) fail_at(range, "%sand was used here", error->second.c_str());
         fail_at(range, "undefined value %s", name.c_str());
+    }
+    static MeaningRef script(const std::string& name, Function* function) {
+        MeaningRef made = named(Meaning::Script, name);
+        made->function = function;
+        return made;
+    }
+    /// What the surroundings mean by a name; null if they do not know it.
+    MeaningRef outside(const std::string& name, const script::Range& range) {
+        const Outside found = resolver_.outside(name, range);
+        switch (found.kind) {
+            case Outside::Nothing: return nullptr;
+            case Outside::Module: return named(Meaning::Module, name);
+            case Outside::Constant: return simple(graph_.constant(found.constant, range));
+            case Outside::Builtin: return named(Meaning::Builtin, found.name);
+            case Outside::Exception: return named(Meaning::Exception, found.name);
+            case Outside::Script: return script(found.function->name, found.function);
+            case Outside::Type: {
+                MeaningRef made = named(Meaning::Type, name);
+                made->type = found.type;
+                return made;
+            }
+        }
+        return nullptr;
     }
     Value* variable(const std::string& name, const script::Range& range) { return as_value(look_up(name, range), range); }
 
@@ -735,6 +757,7 @@ private:
     }
     MeaningRef attribute(const MeaningRef& base, const std::string& name, const script::Range& range) {
         if (base->kind == Meaning::Module) {
+            if (MeaningRef found = outside(base->name + "." + name, range)) return found;
             static constexpr struct { char name[11]; int64_t code; } dtypes[] = {
                 {"uint8", 0}, {"int8", 1}, {"int16", 2}, {"int32", 3}, {"int64", 4}, {"long", 4}, {"float16", 5}, {"half", 5}, {"float32", 6}, {"float", 6},
                 {"float64", 7}, {"double", 7}, {"complex64", 9}, {"complex128", 10}, {"bool", 11}, {"bfloat16", 15}, {"int", 3}, {"short", 2}, {"strided", 0}};
@@ -794,7 +817,7 @@ private:
                     for (const Given& each : positional) values.push_back(each.value);
                     made->value = tuple_of_values(values);
                 }
-                made->qualified = graph_.constant(Item("builtins." + callee->name), range);
+                made->qualified = graph_.constant(Item(callee->name), range);
                 return made;
             }
             case Meaning::Script: {

@@ -11,9 +11,24 @@ struct Function {
     std::unique_ptr<Graph> graph;
 };
 
+/// What surrounds a script: a module of Python's (its attributes are asked for by dotted names), a constant, an operator.
+struct Outside {
+    enum Kind { Nothing, Module, Constant, Builtin, Script, Exception, Type } kind = Nothing;
+    std::string name = {};               // of a Builtin: "aten::relu"; of an Exception: "builtins.ValueError"
+    Item constant = {};                  // its type is the value's type (dtypes are ints)
+    Function* function = nullptr;        // of a Script
+    TypeRef type = nullptr;              // of a Type: calling it makes one
+};
+
 /// What a name stands for that the function does not define: other functions of the unit.
 struct Resolver : TypeResolver {
     virtual Function* function(const std::string& name) = 0;
+    /// What the surroundings mean by "scale", "F" or "F.relu": asked about names that neither the function nor the language defines,
+    /// and about attributes of modules. Nothing: the compiler goes on with what it knows of `torch` and `math`.
+    virtual Outside outside(const std::string& dotted_name, const Range& range) {
+        (void)dotted_name, (void)range;
+        return {};
+    }
 };
 
 /// The graph and signature of a definition. RuntimeError that shows the line.

@@ -6,7 +6,8 @@ namespace kindling::script {
 
 class Parser {
 public:
-    Parser(const Source& source, Trees& trees) : lexer_(source), trees_(trees) {}
+    /// `python`: what torch.jit.script takes from the source of a Python function, which is more than TorchScript's own grammar has.
+    Parser(const Source& source, Trees& trees, bool python = false) : lexer_(source), trees_(trees), python_(python) {}
 
     bool at_end() const { return lexer_.now().kind == kind_of::End; }
     const Tree* function(bool is_method = false);
@@ -53,6 +54,7 @@ private:
 
     Lexer lexer_;
     Trees& trees_;
+    bool python_;
 };
 
 }  // namespace kindling::script
