@@ -42,6 +42,8 @@ Ref<GradNode> grad_accumulator(TensorImpl* impl);
 /// Where this tensor's gradient goes: grad_fn, or the accumulator of a leaf.
 Edge gradient_edge(TensorImpl* impl);
 bool is_leaf(TensorImpl* impl);
+/// Whether its gradient would go anywhere: that of a view which nobody recorded goes nowhere, though it requires grad as its base does.
+inline bool leads_on(TensorImpl* impl) { return requires_grad(impl) && (!impl->base || impl->requires_grad || (impl->autograd && impl->autograd->grad_fn) || grad_fn(impl)); }
 
 /// Makes `node` the history of a fresh result.
 void set_history(TensorImpl* impl, GradNode* node);

@@ -264,6 +264,7 @@ struct PointwiseNode final : GradNode {
     Few<Immediate, 1> scalars;
     Few<uint8_t, 4> edge_of;         // which edge a wanted input's gradient takes
     bool released = false;
+    bool nowhere = false;            // no edge leads anywhere: nothing is kept, and nothing computed
     int pins = 0;
 
     explicit PointwiseNode(const OperatorPlan& p) : GradNode(Kind::Operation), plan(p) {}
@@ -276,6 +277,7 @@ struct PointwiseNode final : GradNode {
         for (auto& each : saved) { dropped.emplace_back(std::move(each)); each.reset(); }
     }
     void apply(Backward& b) override {
+        if (nowhere) return;
         {
             SpinGuard guard(lock);
             if (released && (what->reads.size() > 1 || (plan.keeps_number && scalars.size()))) fail_released();
@@ -367,9 +369,13 @@ Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, 
     const PlanRef kept = pointwise_plan(op, arguments);
     const PointwisePlan& forward = *kept;
     if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return {};
-    uint32_t wanted = wanted_inputs(forward, arguments);
+    uint32_t wanted = wanted_inputs(forward, arguments), leading = 0;
     if (!wanted) return {};
+    for (int i = 0; i < forward.input_count; i++)
+        if ((wanted >> i & 1) && leads_on(arguments[forward.input_position[i]].tensor)) leading |= 1u << i;
+    if (leading) wanted = leading;
     auto* node = new PointwiseNode(plan);
+    node->nowhere = !leading && plan.targets.size() > 1;   // of one operand, what is kept is kept all the same, as in PyTorch
     auto ref = Ref<GradNode>::adopt(node);
     node->what = computation(plan, kept, wanted, node->own);
     const auto& c = *node->what;
@@ -386,7 +392,8 @@ Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, 
     }
     for (size_t i = 1; i < c.reads.size(); i++) {
         int read = c.reads[i] - 1;
-        if (read < forward.input_count)
+        if (read < forward.input_count && node->nowhere) node->saved.emplace_back();
+        else if (read < forward.input_count)
             node->saved.emplace_back(SavedTensor(Tensor::share(arguments[forward.input_position[read]].tensor), false));
     }
     remember_scalars(forward, arguments, *node);
@@ -395,7 +402,7 @@ Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, 
 
 void save_pointwise_result(GradNode* node, const Tensor& result) {
     auto* mine = static_cast<PointwiseNode*>(node);
-    if (mine->what->reads_result) mine->saved.emplace_back(SavedTensor(result, true));
+    if (mine->what->reads_result) mine->saved.emplace_back(mine->nowhere ? SavedTensor() : SavedTensor(result, true));
 }
 
 bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Value* arguments) {

@@ -80,11 +80,20 @@ Ref<GradNode> make_rules_node(const OperatorPlan& plan, const Value* arguments, 
     return ref;
 }
 
+/// Whether a gradient of this argument would go anywhere.
+bool leads_on(const Value& v) {
+    if (v.is_tensor()) return leads_on(v.tensor);
+    if (v.tag != Value::Tag::TensorList) return false;
+    for (uint32_t j = 0; j < v.size; j++)
+        if (v.tensors[j].defined() && leads_on(v.tensors[j].impl())) return true;
+    return false;
+}
+
 /// Whether any rule that could run asks for this saved value.
 bool is_used(const OperatorPlan& plan, size_t saved, const Value* arguments) {
     for (const DerivativeRule& rule : plan.rules) {
         bool runs = false;
-        for (uint8_t target : rule.targets) runs |= requires_grad(arguments[target]);
+        for (uint8_t target : rule.targets) runs |= plan.targets.size() > 1 ? leads_on(arguments[target]) : requires_grad(arguments[target]);
         if (!runs) continue;
         for (const auto& given : rule.given)
             if ((given.kind == DerivativeRule::Given::Kind::Argument || given.kind == DerivativeRule::Given::Kind::Result) && given.saved == saved)

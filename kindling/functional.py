@@ -41,7 +41,9 @@ def broadcast_shapes(*shapes):
     """
     result = []
     for shape in shapes:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        if not isinstance(shape, (int, list, tuple, range, str, type(None))):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
+        shape = (shape,) if isinstance(shape, int) else tuple(shape or ())
         if len(shape) > len(result):
             result = [1] * (len(shape) - len(result)) + result
         for i in range(-1, -1 - len(shape), -1):
@@ -93,6 +95,8 @@ def meshgrid(*tensors, indexing=None):
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(tensor).__name__}")
         if tensor.dim() > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_like(tensor)}")
         if tensor.dtype != tensors[0].dtype:
@@ -259,11 +263,9 @@ def tensordot(a, b, dims=2, out=None):
     """Sums of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions."""
     if has_torch_function_variadic(a, b):
         return _ask(tensordot, (a, b), a, b, dims=dims, out=out)
-    if isinstance(dims, Tensor):
-        if dims.numel() > 1:
-            dims = dims.tolist()
-        else:
-            dims = int(dims.item())
+    counted = isinstance(dims, Tensor)   # a number in a tensor: what it is too many for says so itself
+    if counted:
+        dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
     if isinstance(dims, (list, tuple)):
         dims_a, dims_b = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)
     else:
@@ -271,9 +273,9 @@ def tensordot(a, b, dims=2, out=None):
             raise RuntimeError(f"tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got dims={dims}")
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.dim(), b.dim()):
+        if not counted and dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims_a, dims_b = list(range(a.dim() - dims, a.dim())), list(range(dims))
+        dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
     return _operator("tensordot")(a, b, dims_a, dims_b, **({} if out is None else {"out": out}))
 
 
@@ -383,7 +385,7 @@ def lu(A, pivot=True, get_infos=False, out=None):
     """LU factorisation with pivots: see :func:`torch.linalg.lu_factor`."""
     if has_torch_function_unary(A):
         return _ask(lu, (A,), A, pivot=pivot, get_infos=get_infos, out=out)
-    result = torch.linalg.lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
+    result = torch.linalg.lu_factor_ex(A, pivot=pivot)   # of a singular matrix, too
     result = tuple(result) if get_infos else tuple(result)[:2]
     if out is None:
         return result

@@ -169,7 +169,7 @@ OPERATORS(contractions) {
             if (w.defined() && aweights.defined() && correction != 0) norm = sub(total, div(mul(number(static_cast<double>(correction)), sum(mul(w, aweights))), total));
             else norm = sub(total, wrap_number(Scalar(correction)));
             norm = clamp_min(norm, Scalar(0));
-            x = sub(x, unsqueeze(average, 1));
+            x = sub(x, observations == 1 ? to(x, average.dtype()) : unsqueeze(average, 1));   // the mean of one number is that number, whatever rounding says
             Tensor weighted = w.defined() ? mul(x, w) : x;
             return squeeze(div(mm(x, conj(t(weighted))), norm));
         }),

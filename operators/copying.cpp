@@ -291,7 +291,8 @@ OPERATORS(copying) {
         doc("Makes self look into another tensor's storage"), on_any_device(), in(space::Method), not_differentiable(), keeps_conj(),
         kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, source.is_contiguous(), "passed in tensor to be used as storage must be contiguous");
-            return set_(self, Ref<Storage>::share(source.storage()), storage_offset, size, stride);
+            const auto from = static_cast<uint64_t>(source.storage_offset()) + static_cast<uint64_t>(storage_offset);   // counted from where source begins
+            return set_(self, Ref<Storage>::share(source.storage()), static_cast<int64_t>(from), size, stride);
         }),
     });
     declare("set_(Tensor(a!) self) -> Tensor(a!)", {

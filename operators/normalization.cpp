@@ -574,7 +574,7 @@ OPERATORS(normalization) {
             KINDLING_CHECK(Runtime, is_differentiable(v.dtype()), "norm(): input dtype should be either floating point or complex. Got %s instead.", scalar_type_name(v.dtype()));
             if (dim == -1) return linalg_vector_norm(v, Scalar(pow));
             KINDLING_CHECK(Index, v.dim() > 0, "Dimension specified as %ld but tensor has no dimensions", dim);
-            if (v.dim() == 1) return wrap_dim(dim, 1), pow ? abs(v) : to(ne(v, Scalar(0)), to_real(v.dtype()));  // over no dimension, and not over all
+            if (v.dim() == 1) return wrap_dim(dim, 1), linalg_vector_norm(unsqueeze(v, 1), Scalar(pow), IntList({1}));   // of each number by itself
             return linalg_vector_norm(v, Scalar(pow), IntList(all_but(v.dim(), wrap_dim(dim, v.dim()))), true);
         }),
     });

@@ -481,12 +481,7 @@ OPERATORS(random) {
     });
     declare("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", {
         doc("d(sample)/d(alpha) / (1 - sample) of a Dirichlet number (Figurnov et al., 2018), by series that always converge"),
-        in(space::Torch),
-        derivative("x, alpha, total", GIVEN(Tensor grad) {
-            (void)grad;
-            fail(ErrorKind::NotImplemented, "derivative for aten::_dirichlet_grad is not implemented");
-            return std::make_tuple(Tensor(), Tensor(), Tensor());
-        }),
+        in(space::Torch), no_derivative(),
         kernel([](KernelCall& call, const Tensor& x, const Tensor& alpha, const Tensor& total) {
             need_floats_alike(x, {&alpha, &total}, "_dirichlet_grad");
             Sizes sizes = broadcast_sizes(broadcast_sizes(x.sizes(), alpha.sizes(), "_dirichlet_grad"), total.sizes(), "_dirichlet_grad");

@@ -427,7 +427,13 @@ OPERATORS(shaping) {
             Tensor each = repeats;
             if (repeats.dim() == 0 || repeats.size(0) == 1) each = expand(reshape(repeats, {1}), {source.size(d)});
             KINDLING_CHECK(Runtime, each.size(0) == source.size(d), "repeats must have the same size as input along dim, but got repeats.size(0) = %ld and input.size(%ld) = %ld", each.size(0), d, source.size(d));
-            return index_select(source, d, repeat_interleave(each, output_size));
+            // A lazy bit is taken off, and put on what comes of it.
+            const bool conjugated = source.is_conj(), negated = source.is_neg();
+            if (conjugated) source = _conj(source);
+            if (negated) source = _neg_view(source);
+            source = index_select(source, d, repeat_interleave(each, output_size));
+            if (conjugated) source = _conj(source);
+            return negated ? _neg_view(source) : source;
         }),
     });
     declare("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", {

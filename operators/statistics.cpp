@@ -152,15 +152,14 @@ Tensor difference(const Tensor& f, int64_t d, const Tensor& spacing, int64_t edg
     auto run = [&](int64_t start) { return narrow(f, d, start, n - 2); };
     Tensor middle, first, last;
     if (spacing.dim() == 0) {
-        const bool plain = spacing.impl()->wrapped_number && !spacing.is_complex();   // a product of numbers is a tensor of the default dtype
-        Tensor twice = plain ? number(2 * spacing.item<double>()) : add(spacing, spacing);   // a complex 2 would have a part of 0
-        middle = div(sub(run(2), run(0)), twice);
+        middle = div(div(sub(run(2), run(0)), spacing), number(2));   // twice the distance may be too large for a number
         if (edge_order == 1) {
             first = div(sub(at(1), at(0)), spacing);
             last = div(sub(at(-1), at(-2)), spacing);
         } else {
-            first = div(sub(sub(mul(at(1), number(4)), mul(at(0), number(3))), at(2)), twice);
-            last = div(add(sub(mul(at(-1), number(3)), mul(at(-2), number(4))), at(-3)), twice);
+            const Tensor two = wrap_number(Scalar(2));
+            first = div(sub(add(mul(at(0), number(-1.5)), mul(at(1), two)), mul(at(2), number(0.5))), spacing);
+            last = div(add(sub(mul(at(-3), number(0.5)), mul(at(-2), two)), mul(at(-1), number(1.5))), spacing);
         }
         return cat({first, middle, last}, d);
     }

@@ -107,6 +107,11 @@ def numbers(x):
     return ", ".join(words + ["NaN"] * bool(x.isnan().any()) + ["infinity"] * bool(x.isinf().any()))
 
 
+def repeats(x):
+    """Whether some of a tensor's numbers are equal."""
+    return x.device.type == "cpu" and x.layout is torch.strided and not x.is_complex() and x.detach().double().unique().numel() < x.numel()
+
+
 def degenerate(x):
     """What a matrix is besides its numbers: with equal singular values its singular vectors are free to turn; singular, what rounding leaves says whether it is one."""
     if x.device.type != "cpu" or x.layout is not torch.strided or x.dim() < 2 or not x.numel() or not (x.is_floating_point() or x.is_complex()) or not x.isfinite().all():
@@ -214,7 +219,10 @@ class Comparer:
                 if not NO_MEMORY.search(f"{type(problem).__name__}: {problem}"):
                     raise
                 return "no memory"
-            entry = None if self.all else known(name, difference.kind, told(theirs, 2000), told(ours, 2000), f"{self.told}\n{difference.text}\n{holds}",
+            # Where both refuse only the gradients of what they answer, it may be the answer that differs.
+            seen = re.match(r"result|arguments after|gradient|second gradient", difference.kind)
+            words = ["an answer" if seen else told(each, 2000) for each in (theirs, ours)]
+            entry = None if self.all else known(name, difference.kind, *words, f"{self.told}\n{difference.text}\n{holds}",
                                               lambda: self.refused_with_values(number, ours))
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             if entry:
@@ -228,7 +236,7 @@ class Comparer:
         """What numbers the tensors of a call held."""
         _, args, kwargs, _ = self.make(number, torch, self.drawing)[1]
         found = list(tensors_of([args, kwargs], torch))
-        return "holds " + "; ".join(map(numbers, found)) + ("\nnumbers beyond 1e15" if any(x.is_complex() and beyond(x) for x in found) else "") + "".join(f"\n{fact}" for fact in sorted(set().union(*map(degenerate, found))))
+        return "holds " + "; ".join(map(numbers, found)) + ("\nnumbers beyond 1e15" if any(x.is_complex() and beyond(x) for x in found) else "") + ("\nequal numbers" if any(map(repeats, found[:1])) else "") + "".join(f"\n{fact}" for fact in sorted(set().union(*map(degenerate, found))))
 
     def refused_with_values(self, number, ours):
         """Whether PyTorch refuses the same call as we do, for the same reason, once its tensors have elements. Of a call whose
@@ -303,7 +311,7 @@ class Comparer:
     def values(self, name, operator, ours, theirs, finer):
         floor = 0
         if WRITES.fullmatch(name):  # what is written to a target of another dtype has no more digits than what it is computed from
-            floor = max([TOLERANCE.get(getattr(torch, x.dtype), 1e-5) for x in theirs.after or () if x.dtype != "bool"], default=0)
+            floor = max([TOLERANCE.get(getattr(torch, x.dtype), 1e-5) for place, x in enumerate(theirs.after or ()) if x.dtype != "bool" or not place], default=0)
 
         if SOLVES.fullmatch(operator):
             floor = max(floor, self.rounding)

@@ -19,7 +19,9 @@ Known = namedtuple("Known", "operators kind theirs ours why where test refereed"
 
 # What a refusal is about, by its words. The first that fits counts.
 COMPLAINTS = [
-    ("an undefined tensor", r"Expected a proper Tensor but got None"),
+    ("the call", r"`shifts` required|cond must be a bool"),
+    ("autograd", r"functions with out=\.\.\. arguments don't support"),
+    ("an undefined tensor", r"Expected a proper Tensor but got None|tensor does not have a device"),
     ("a scaling", r"Invalid scaling configuration|must match output matrix type"),
     ("sizes", r"do not fit query"),
     ("an option", r"requires the return_complex"),
@@ -39,7 +41,7 @@ COMPLAINTS = [
     ("a dimension", r"Dimension out of range|Dimension specified as|tuple index out of range|too many indices|to have non-zero size|"
                     r"reduction dim|[Dd]im(ension)? .* (appears|repeated)|dims? .* (unique|appears)|list index out of range|index out of range|out of bounds|"
                     r"out of range for tensor|empty tensor|dims? must be (distinct|unique|different)|same dimension|duplicate dim"),
-    ("the target", r"can't be cast|Found dtype|Expected out tensor|output tensor|out= ?argument|functions with out=|out tensor|non-boolean outputs|for result, got|and out|dtype of out|"
+    ("the target", r"can't be cast|Found dtype|Expected out tensor|output tensor|out= ?argument|out tensor|non-boolean outputs|for result, got|and out|dtype of out|"
                    r"Expected result|doesn't match the broadcast shape|Bad in-place|in-place|single memory location|overlap|in.?place|Inplace|result dtype|result type|"
                    r"desired output|expected out"),
     ("a value", r"value cannot be converted|sections are too many"),
@@ -122,8 +124,8 @@ def no_dirichlet(kind, theirs, ours, call):
 
 
 def slope_of_vectors(kind, theirs, ours, call):
-    """Whether NaN takes part, or an in-place elu with a negative scale, whose branch PyTorch reads off the result, or one of infinite slope at 0."""
-    return holds_nan(kind, theirs, ours, call) or "elu" in call and bool(re.search(r"_\(.*(scale=-|, -[\d.]+)|[(,= ]-?(inf|nan)\b", call.partition("\n")[0]))
+    """Whether NaN takes part, or an in-place elu with a negative scale, whose branch PyTorch reads off the result, or one of infinite slope at 0, or a limit that is NaN."""
+    return holds_nan(kind, theirs, ours, call) or "elu" in call and bool(re.search(r"_\(.*(scale=-|, -[\d.]+)|[(,= ]-?(inf|nan)\b", call.partition("\n")[0])) or "hardtanh" in call and bool(re.search(r"[, =]nan[,)]", call.partition("\n")[0]))
 
 
 def unlike_sizes(kind, theirs, ours, call):
@@ -373,8 +375,8 @@ def both_not_finite(kind, theirs, ours, call):
 
 def off_by_little(kind, theirs, ours, call):
     """Whether the numbers differ by less than PyTorch's fits are good to, or are far out, where it has no digits left."""
-    pair = re.search(r"\n([-+.\de]+) there, ([-+.\de]+) here", call)
-    return bool(pair) and abs(float(pair[1]) - float(pair[2])) <= 1e-5 or far_out(kind, theirs, ours, call)
+    pair = re.search(r"\n([-+.\dej()]+) there, ([-+.\dej()]+) here", call)
+    return bool(pair) and abs(complex(pair[1]) - complex(pair[2])) <= 1e-5 or far_out(kind, theirs, ours, call)
 
 
 def far_out(kind, theirs, ours, call):
@@ -449,12 +451,7 @@ def median_of_gradient(kind, theirs, ours, call):
             expanded |= targets
         if re.search(r"v\d+\.median\(\d\)", value) and expanded & used or tainted & used:
             tainted |= targets
-    return name in tainted
-
-
-def unrecorded_view(kind, theirs, ours, call):
-    """Whether a program makes a variable where nothing is recorded."""
-    return bool(re.search(r"(no_grad\(\)|set_grad_enabled\(False\)):\n +v\d+ = ", call))
+    return name in tainted or kind.startswith("grad") and bool(tainted)
 
 
 def calls(names):
@@ -468,8 +465,6 @@ PROGRAMS = [
     Known(r"program", r"^RuntimeError there, (an answer|CheckpointError) here: .* \(about what is saved alone: the same with copies\)$",
           r"modified by an inplace operation|Trying to backward through the graph a second time|has been detached in-place|A view was created in no_grad mode|is a view and its base or another view of its base|where expected condition to be a boolean", r"^(an answer|CheckpointError)",
           "What no derivative needs is not kept, and of what was written to the old value is.", "keeps fewer tensors for backward"),
-    Known(r"program", r"^an answer there, RuntimeError here: .* \(about what is saved alone: the same with copies\)$", r"", r"modified by an inplace operation|backward through the graph a second time",
-          "A view made without recording has nowhere to send its gradient; what that would take is kept all the same.", "gives no gradient", unrecorded_view),
     Known(r"program", r"^grad: value$", r"", r"", "With hooks that pack saved tensors PyTorch takes the new value for the old one, and the gradient is wrong.",
           "keeps a copy of the old value", lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+)\.\w+_\([^\n]*\b\2\b", call))),
     Known(r"program", r"^RuntimeError there, an answer here", r"does not support automatic differentiation for outputs with complex dtype", r"^an answer",
@@ -515,6 +510,9 @@ PROGRAMS = [
     Known(r"program", r"^RuntimeError there, IndexError here", r"setStorage: sizes", r"index out of range", "The call has two faults.", "wrong in two ways"),
     Known(r"program", r"^RuntimeError there, an answer here", r"where expected condition to be a boolean tensor", r"^an answer", "It has the dtype that it had.", "gave back in another dtype", calls("saved_tensors_hooks|save_on_cpu")),
     Known(r"program", r"^\w+ an internal error there, ", r"", r"", "PyTorch stops where it makes the history of a view in another dtype, or of a base that is a leaf again.", "stops with an internal assertion"),
+    Known(r"program", r"^(variable|grad): requires_grad False there, True here after an internal error there$", r"", r"", "The same: it is left without a history.", "stops with an internal assertion"),
+    Known(r"program", r"^RuntimeError there, an answer here", r"does not require grad and does not have a grad_fn", r"^an answer", "PyTorch records nothing of some operators on such a tensor.",
+          "given the data of an inference tensor", lambda kind, theirs, ours, call: bool(re.search(r"inference_mode\(\)(?s:.*)\.data = ", call))),
     Known(r"program", r"^_is_view True there, False here$", r"", r"", "What PyTorch makes of inference tensors in several steps is a view of one of them.", "of inference tensors in several steps",
           lambda kind, theirs, ours, call: "inference_mode" in call and bool(re.search(r"\A(v\d+):(?s:.*)^\s*\1 = .*(torch\.stack|\.repeat|cat|tile)", call, re.M))),
     Known(r"program", r"^base ", r"", r"", "The same of a view of such a tensor.", "of inference tensors in several steps",
@@ -812,6 +810,7 @@ KNOWN = [
     Known(r".*", r"^an answer there, (Index|Runtime)Error here", r"^an answer", r"to have non-zero size|select\(\): index \S+ out of range", "There is no element to give.", "of empty and of meta tensors is refused", on_meta),
     Known(r"(arange|linspace|logspace|range|full|scalar_tensor)\.\w+", r"^RuntimeError there, an answer here", r"failed to match any schema|expected at most \d argument", r"^an answer", "A number and a tensor of no dimension stand for one another.", "a number where its declaration has a tensor"),
     Known(r"(special_)?logit_?\.\w+", r"^RuntimeError there, an answer here", r"value cannot be converted to type", r"^an answer", "A limit beyond the dtype is none.", "`logit` with an `eps` beyond the dtype"),
+    Known(r"inner\.\w+|tensordot\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "PyTorch sums over a dimension of 1 first, and what comes of that is no inference tensor.", "so some of them may be inference tensors", lambda kind, theirs, ours, call: bool(re.search(r"[\[ ]1[\],]", call))),
     Known(r"polar\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "The formula needs it.", "is right"),
     Known(r"unfold_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"maximum size for tensor|doesn't match the broadcast shape|must match the size of tensor", "No window fits.", "`unfold_backward` of a window"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Negative padding value is resulting in an empty", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
@@ -945,7 +944,7 @@ KNOWN = [
     Known(r"ldexp_?\.\w+", r"^(result|gradient|arguments after the call): value", r"^an answer", r"^an answer", "Powers of two with complex exponents in their precision.", "`ldexp` with complex or real numbers", lambda kind, theirs, ours, call: bool(re.search(r"<(complex64|float32) ", call)) and near(call, 1e-5 if "complex64" in call else 1e-6)),
     Known(r"cosine_similarity\.\w+|(margin_ranking|cosine_embedding|triplet_margin|hinge_embedding)_loss\.\w+|pairwise_distance\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "the gradient of a product that overflows", lambda *told: not_finite(*told) or far_apart(*told)),
     Known(r"linalg_tensorsolve\.\w+", r"^(Value|Runtime)Error there, an answer here", r"cannot create std::vector larger", r"^an answer", "A number is solved for.", "stops with an internal assertion"),
-    Known(r"(sub|subtract|add)_?\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"value cannot be converted to type int64_t without overflow", r"^an answer", "An alpha beyond 64 bits is that number.", "An alpha beyond 64 bits", past_int64),
+    Known(r"(sub|subtract|add|rsub)_?\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"value cannot be converted to type int64_t without overflow", r"^an answer", "An alpha beyond 64 bits is that number.", "An alpha beyond 64 bits", past_int64),
     Known(r"_fused_(adam|adamw|sgd|adagrad)_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"a leaf Variable that requires grad", "What is written to is a leaf that requires grad.", "a target of fused optimizers"),
     Known(r"(rand|randn|randint)_like\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"_foreach_\w+\.\w+", r"^IndexError in the gradient there, an answer here", r"cannot be applied to a \d+-dim tensor", r"^an answer", "A defect of PyTorch's formula for several complex tensors.", "More has a derivative than in PyTorch"),
@@ -1017,7 +1016,7 @@ KNOWN = [
     Known(r"atan2_?\.\w+|arctan2_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch squares integers in their dtype, which wraps.", "gradient of `atan2` with integers", lambda kind, theirs, ours, call: bool(re.search(r"<u?int(8|16|32|64) ", call))),
     Known(r"(native_)?(batch|layer|group)_norm\.\w+|_native_batch_norm\w*\.\w+|_batch_norm\w*\.\w+|(native_)?rms_norm\.\w+|_fused_rms_norm\.\w+|_weight_norm\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
           "Sums that overflow, or differences of numbers that are too large for any digit.", "normalised numbers that are too large", far_apart),
-    Known(r"_?upsample_\w+_aa\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for 'U?Int", "PyTorch's antialiased kernels take other integers.", "`antialias=True` of other integers"),
+    Known(r"_?upsample_\w+_aa\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(U?Int|Short|Long|Char)", "PyTorch's antialiased kernels take other integers.", "`antialias=True` of other integers"),
     Known(r"(add|mul|sub|div|rsub|subtract|multiply|divide|true_divide)\.\w*out", r"^an answer there, (Type|Runtime)Error here", r"^an answer", r"argument 'out' must be Tensor, not|invalid combination of arguments - got \(.*out=(int|float|bool|complex)\)", "PyTorch takes a number for a target.", "a number for an `out`"),
     Known(r"nan_to_num_?\.\w+", r"^RuntimeError there, an answer here", r"Complex dtype is not supported for is(neg|pos)inf", r"^an answer", "PyTorch's shape function.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"i?fft\w*\.\w+|_?fft_\w+\.\w+", r"^(result|gradient|second gradient|arguments after the call): value", r"^an answer", r"^an answer", "Rounding at numbers of that size.", "where sums of products overflow", far_apart),
@@ -1032,13 +1031,14 @@ KNOWN = [
     Known(r"_to_dense\.\w+", r"^NotImplementedError there, (NotImplementedError in the gradient|an answer) here", r"aten::_to_dense", r"", "A dense tensor is its own dense form.", "_to_dense` of a dense tensor"),
     Known(r"_sparse_\w+_tensor_unsafe\.\w+", r"^an answer there, \w+ here", r"^an answer", r"Torch not compiled with CUDA enabled", "There is no such device.", "a device that is not there"),
     Known(r"binary_cross_entropy_with_logits\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"doesn't match the broadcast shape", r"^an answer", "What is broadcast is broadcast.", "More has a derivative than in PyTorch"),
-    Known(r"normal\.Tensor_Tensor", r"^gradient: NoneType None there|^result: shape", r"^an answer", r"^an answer", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",
+    Known(r"normal\.Tensor_Tensor", r"^gradient: NoneType None there|^result: (shape|requires_grad False there)", r"^an answer", r"^an answer", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",
           lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[(1(, 1)*)?\]", call))),
     Known(r"to\.(other|dtype)", r"^result: dtype", r"^an answer", r"^an answer", "torch.ops takes a tensor of one element for the number of a dtype.", "a tensor of one element where it has a", lambda kind, theirs, ours, call: bool(re.search(r">, <\w+ \[(1(, 1)*)?\]", call))),
     Known(r"special_log_ndtr\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "Far out its slope is the number itself; PyTorch divides zero by zero.", "Of second derivatives far from 0", far_out),
     Known(r"cholesky_inverse\.\w+|logdet\.\w+|linalg_ldl_factor\w*\.\w+|linalg_pinv\.\w+|pinverse\.\w+", r"^(result|gradient|second gradient|arguments after the call): (nan or infinity|value)|^LinAlgError there, an answer here|^an answer there, LinAlgError here", r"", r"", "A factor with a zero on its diagonal has no inverse.", "A matrix that is singular but for rounding",
           lambda *told: singular(*told) or "gradient: value" in told[0] and near(told[3], 1e-4)),
     Known(r"_?scaled_dot_product\w+\.\w+", r"^RuntimeError there, an answer here", r"Expected attn_mask dtype to be|Attention mask is the same data type as query", r"^an answer", "A mask is added, as promotion has it.", "Attention takes what can be broadcast"),
+    Known(r"stft\.\w+", r"^RuntimeError there, an answer here", r"MKL FFT doesn't support tensors of type: (Half|ComplexHalf)", r"^an answer", "It is computed in float32.", "computed in float32 and rounded"),
     Known(r"_fft_r2c\.\w+|_fft_c2r\.\w+|_fft_c2c\.\w+", r"^RuntimeError there, an answer here", r"MKL FFT doesn't support tensors of type", r"^an answer", "There is nothing to transform.", "private Fourier transforms"),
     Known(r"linalg_(matrix_norm|norm|cond)\.\w+|nuclear_norm\.\w+", r"^result: requires_grad False there, True here", r"^an answer", r"^an answer", "The norm of no element.", "requires grad where it is zero throughout", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
     Known(r"(repeat_interleave|channel_shuffle)\.\w+", r"^result: lazy", r"^an answer", r"^an answer", "No elements have no sign.", "of empty and of meta tensors", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ \[[^]]*\b0\b", call))),
@@ -1076,6 +1076,21 @@ KNOWN = [
     Known(r"lerp\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"Found dtype \w+ but expected", "PyTorch makes a number of a weight without dimensions, and then takes any out.", "`lerp` into an `out` of another dtype"),
     Known(r"searchsorted\.\w+|bucketize\.\w+", r"^result: device", r"^an answer", r"^an answer", "What is looked up in a meta tensor is a meta tensor.", "Meta tensors together with tensors that have values", on_meta),
     Known(r"searchsorted\.\w+|bucketize\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"side can only be", "PyTorch does not look at it there.", "of empty and of meta tensors is refused", on_meta),
+    Known(r"_new_zeros_with_same_feature_meta\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"has no -?\d+ dimensions", "PyTorch reads sizes that are not there.", "more batch dimensions than there are"),
+    Known(r"(nan)?quantile\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "Which of equal numbers is the one.", "The order of equal elements is open", lambda kind, theirs, ours, call: "equal numbers" in call),
+    Known(r"linalg_lstsq\.\w+", r"^an answer there, LinAlgError in the (second )?gradient here", r"^an answer", r"non-finite values", "Its gradient goes by singular values.", "Singular values of a matrix that is not finite are refused", not_finite),
+    Known(r"fft_r?fftfreq\.out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch writes to slices of the target.", "fftfreq` with an out=", lambda kind, theirs, ours, call: not re.search(r"out=<\w+ \[\d+\] by \[1\]", call)),
+    Known(r"soft_margin_loss\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "PyTorch's negative of an integer wraps, and an exponential that overflows is divided by itself.", "The gradient of `soft_margin_loss`",
+          lambda kind, theirs, ours, call: bool(re.search(r"\n\S*nan\S* there|there, \S*nan\S* here", call)) or bool(re.search(r"<uint8 ", call)) or any(low in (-128, -32768, -2147480000, -9.22337e18) for low, *_ in held(call))),
+    Known(r"squeeze_\.\w+", r"^(result|arguments after the call): (stride|value|shares|version)", r"^an answer", r"^an answer", "PyTorch resizes a lazily negated or conjugated tensor and writes its elements in order.", "`squeeze_` of a lazily", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ [^<>]*\b(neg|conj)\b", call))),
+    Known(r"scatter_reduce_?\.\w+", r"^RuntimeError in the gradient there, an answer here", r"Expected 'reduce' to be one of", r"^an answer", "There is nothing to reduce.", "of empty and of meta tensors", no_elements),
+    Known(r"special_zeta\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"boolean negative", r"^an answer", "A flag is 0 or 1.", "More has a derivative than in PyTorch"),
+    Known(r"(l1_loss|sgn_?|abs|linalg_norm|linalg_vector_norm|norm|dist)\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "The square of a complex number that small has no digits.", "what is computed on the way overflows or loses its digits",
+          lambda *told: "complex64" in told[3] and far_apart(*told)),
+    Known(r"linalg_solve_triangular\.out", r"^an answer there, RuntimeError here", r"^an answer", r"Expected out tensor to have dtype", "PyTorch does not look at the dtype of a target whose elements lie in neither order.", "`linalg.solve_triangular` into a target", strided_out),
+    Known(r"(linalg_)?det\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Which products meet infinities depends on the exchanges.", "where sums of products overflow", not_finite),
+    Known(r"(special_)?logit\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "With create_graph PyTorch takes it for a limit.", "a negative `eps` of `logit`", lambda kind, theirs, ours, call: bool(re.search(r">, -|eps=-", call))),
+    Known(r"pixel_(un)?shuffle\.\w+", r"^RuntimeError there, an answer here", r"Unsupported memory format. Supports only ChannelsLast", r"^an answer", "PyTorch looks at the strides of what has five dimensions.", "`pixel_shuffle` of five dimensions"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

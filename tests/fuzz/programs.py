@@ -236,7 +236,11 @@ def differences(lines, number, strict=False):
                 each.kind += " that a refused statement wrote"
             elif each.text.partition(":")[0] in together and each.kind == "grad: value":
                 each.kind += " of gradients in one memory"
+    internal = any("INTERNAL ASSERT FAILED" in (text or "") for text in theirs[1])
     for each in found:
+        if internal and each.kind.endswith("requires_grad False there, True here"):
+            each.kind += " after an internal error there"
+            continue
         which = re.match(r"(variable|grad): requires_grad (True|False) there, (True|False) here", each.kind)
         if which and moved_by_nothing(lines, number, torch if which[2] == "True" else kindling, each.text.partition(":")[0], which[1]):
             each.kind += " (and nothing moves it)"

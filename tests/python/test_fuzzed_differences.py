@@ -1,6 +1,7 @@
 """What tests/fuzz/differences.py found, a line for each: values, dtypes, shapes and strides, or the class of exception, as PyTorch has them."""
 import contextlib
 import itertools
+import math
 import warnings
 
 import pytest
@@ -683,3 +684,117 @@ def test_limits_of_dtypes_that_cannot_be_compared():
         module.clamp(x.detach(), low, module.tensor([3, 4], dtype=module.uint64)).sum().backward()
         grads.append((x.grad.tolist(), low.grad.tolist()))
     assert grads[0] == grads[1]
+
+
+@pytest.mark.parametrize("write", [lambda a, v: a * v, lambda a, v: a.dot(v), lambda a, v: a.mv(v) if a.dim() > 1 else a.matmul(v), lambda a, v: a.addcmul(a, v), lambda a, v: a.clone().mul_(v)],
+                         ids=["mul", "dot", "matmul", "addcmul", "mul_"])
+def test_what_leads_nowhere_keeps_nothing(write):
+    """A view that nobody recorded requires grad, but there is nowhere to go: what it meets may be written to."""
+    for t in (torch, kindling):
+        base = t.ones(3, requires_grad=True) * 1
+        with t.no_grad():
+            view = base[:2]
+        other = t.ones(2)
+        result = write(other, view)
+        assert view.requires_grad and result.requires_grad
+        other.add_(1)
+        result.sum().backward()
+
+
+def test_nothing_is_kept_of_a_view_beside_one_with_a_gradient():
+    """Where one operand has a gradient and the other leads nowhere, only what the one needs is kept."""
+    for t in (torch, kindling):
+        base, weight = t.ones(3, requires_grad=True) * 1, t.ones(2, requires_grad=True)
+        with t.no_grad():
+            view = base[:2]
+        other = weight * 2
+        result = other * view
+        other.detach().add_(1)
+        assert t.autograd.grad(result.sum(), weight)[0].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 4])
+@pytest.mark.parametrize("size", [[], [1], [2], [0]])
+def test_set_counts_from_where_the_source_begins(offset, size):
+    found = []
+    for t in (torch, kindling):
+        source, x = t.arange(3, dtype=t.int32)[1:2], t.tensor(1, dtype=t.int32)
+        try:
+            x.set_(source, offset, size)
+            found.append((x.storage_offset(), tuple(x.shape), source.untyped_storage().nbytes()))
+        except RuntimeError as problem:
+            found.append(type(problem))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "bfloat16", "complex64"])
+@pytest.mark.parametrize("spacing", [1, 2.5, 1e308, 1e308 - 1e308j, 1 - 1e308j])
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradient_of_far_points(dtype, spacing, order):
+    """Twice a distance may be more than a number holds."""
+    results = []
+    for t in (torch, kindling):
+        x = t.tensor([100, -50, 3, 90, -7, 5]).to(getattr(t, dtype))
+        x = x * 1e306 if dtype == "float64" else x
+        try:
+            result, = t.gradient(x, spacing=spacing, edge_order=order)
+            results.append((str(result.dtype).rpartition(".")[2], [repr(number) for number in result.tolist()] if dtype == "bfloat16" else result.tolist()))
+        except RuntimeError as problem:
+            results.append((type(problem), []))
+    assert results[0][0] == results[1][0]
+    for one, other in zip(results[0][1], results[1][1]):
+        assert one == other or abs(one - other) <= 1e-6 * abs(one) or str(one) == str(other)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 0.0, -2.0])
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_slope_of_norms_of_single_numbers(number, power):
+    slopes = []
+    for t in (torch, kindling):
+        x = t.tensor([0.5, number], requires_grad=True)
+        value = t.norm_except_dim(x, power, 0)
+        slopes.append([*map(str, value.tolist()), *map(str, (t.autograd.grad(value.sum(), x)[0] + 0).tolist())])
+    assert slopes[0] == slopes[1]
+
+
+@pytest.mark.parametrize("repeats", [3, [3], [1, 2]])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_repeats_in_a_tensor_keep_lazy_bits(repeats, dim):
+    for lazy in (lambda t: t._neg_view(t.arange(4.0).view(2, 2)), lambda t: (t.arange(4.0) + 1j).view(2, 2).conj()):
+        seen = []
+        for t in (torch, kindling):
+            result = t.repeat_interleave(lazy(t), t.tensor(repeats), dim)
+            seen.append((result.is_neg(), result.is_conj(), result.resolve_neg().resolve_conj().tolist()))
+        assert seen[0] == seen[1] and (seen[0][0] or seen[0][1])
+
+
+@pytest.mark.parametrize("line", ["t.tensordot(1.5, t.ones(1), t.ones(1, 1, dtype=t.int64))", "t.tensordot('a', t.ones(2))", "t.tensordot(t.ones(2), t.ones(2), t.tensor(3))", "t.meshgrid(1.5)", "t.meshgrid(t.ones(2), 1)",
+                                  "t.meshgrid(None)", "t.broadcast_shapes(1.5)", "t.broadcast_shapes((2,), {2})", "t.broadcast_shapes((1.5,))", "t.nn.functional.embedding(t.tensor(1), 1.5, 'a')",
+                                  "t.autograd.grad(t._dirichlet_grad(x.requires_grad_(), t.ones(2), t.ones(2) * 3).sum(), x)"])
+def test_classes_of_what_is_no_tensor(line):
+    """Refused as PyTorch refuses it, and not by what the number lacks."""
+    classes = []
+    for t in (torch, kindling):
+        with pytest.raises(Exception) as caught, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            eval(line, {"t": t, "x": t.full((2,), 0.5)})
+        classes.append(caught.type)
+    assert classes[0] is classes[1]
+
+
+def test_lu_of_a_singular_matrix():
+    """torch.lu gives the factors, whether one asks for what went wrong or not."""
+    for line in ("t.lu(t.ones(2, 2))", "t.ones(2, 2).lu()", "t.lu(t.zeros(3, 2, 2))", "t.lu(t.ones(2, 2), get_infos=True)"):
+        one, other = (eval(line, {"t": t}) for t in (torch, kindling))
+        assert [x.tolist() for x in one] == [x.tolist() for x in other]
+    assert kindling.broadcast_shapes(None, (2,)) == torch.broadcast_shapes(None, (2,)) and kindling.tensordot(kindling.ones(2, 2), kindling.ones(2, 2), kindling.tensor(1)).tolist() == [[2, 2], [2, 2]]
+
+
+@pytest.mark.parametrize("number, weight", [(65535.0, 2.2557907104492188), (65535.0, 0.1), (0.001, 1.7), (math.inf, 2.0), (3.0, 12345.6)])
+def test_covariance_of_one_weighted_number(number, weight):
+    """Nothing over nothing, whatever rounding leaves of the number less its mean."""
+    for t in (torch, kindling):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = [t.cov(t.tensor([number]), aweights=t.tensor([weight])), t.cov(t.tensor([[number], [number]]), aweights=t.tensor([weight]))]
+        assert all(x.isnan().all() for x in result)

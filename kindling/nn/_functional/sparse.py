@@ -21,7 +21,7 @@ def embedding(input: torch.Tensor, weight: torch.Tensor, padding_idx: int | None
                       norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     if padding_idx is None:
         padding_idx = -1
-    elif padding_idx:
+    elif padding_idx > 0 or padding_idx < 0:
         rows = weight.size(0)
         if padding_idx >= rows or padding_idx < -rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
