@@ -26,6 +26,7 @@ enum class TypeKind : uint8_t {
 };
 
 struct TypeData;
+struct Class;
 using TypeRef = const TypeData*;
 
 struct TypeData {
@@ -34,6 +35,7 @@ struct TypeData {
     std::vector<TypeRef> parts;          // elements; key and value; members
     std::string name;                    // of a class, a named tuple, a type variable
     std::vector<std::string> fields;     // of a named tuple
+    Class* definition = nullptr;         // of a class or a module (class.h)
 
     bool is(TypeKind other) const { return kind == other; }
     /// What is in an Optional, a List or a Future.

@@ -31,6 +31,13 @@ Item Item::dict(TypeRef type) {
     return {Tag::Dict, object};
 }
 
+Item Item::instance(TypeRef type, size_t slots) {
+    Instance* object = new Instance;
+    object->type = type;
+    object->slots.resize(slots);
+    return {Tag::Instance, object};
+}
+
 void Item::keep() {
     if (tag_ == Tag::Tensor) Tensor::share(tensor_).take();
     else if (tag_ > Tag::Tensor) object_->count.fetch_add(1, std::memory_order_relaxed);
@@ -57,6 +64,8 @@ TypeRef Item::type() const {
         case Tag::Str: return type_of(TypeKind::Str);
         case Tag::List: case Tag::Tuple: return static_cast<Items*>(object_)->type;
         case Tag::Dict: return dict().type;
+        case Tag::Instance: return instance().type;
+        case Tag::Future: case Tag::Foreign: return type_of(TypeKind::Any);
     }
     return nullptr;
 }
@@ -128,6 +137,9 @@ std::string str(const Item& item) {
             for (const auto& [key, value] : item.dict().pairs) out += (out.empty() ? "" : ", ") + str(key) + ": " + str(value);
             return "{" + out + "}";
         }
+        case Item::Tag::Instance: return "<" + str(item.type()) + " object>";
+        case Item::Tag::Future: return "<Future>";
+        case Item::Tag::Foreign: return "<object>";
     }
     return "";
 }

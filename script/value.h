@@ -13,7 +13,7 @@ namespace kindling::script {
 
 class Item {
 public:
-    enum class Tag : uint8_t { None, Bool, Int, Float, Device, Tensor, /* counted by Object: */ Complex, Str, List, Tuple, Dict };
+    enum class Tag : uint8_t { None, Bool, Int, Float, Device, Tensor, /* counted by Object: */ Complex, Str, List, Tuple, Dict, Instance, Future, Foreign };
 
     struct Object {
         std::atomic<uint32_t> count{1};
@@ -23,6 +23,13 @@ public:
     struct Str final : Object { std::string text; };
     struct Items : Object { std::vector<Item> items; TypeRef type = nullptr; };   // of a List, of a Tuple
     struct Dict final : Object { std::vector<std::pair<Item, Item>> pairs; TypeRef type = nullptr; };
+    struct Instance final : Object { TypeRef type = nullptr; std::vector<Item> slots; };   // of a class or a module: its attributes, in the order of Class::attributes
+    /// What only the surroundings know: a Python object. `free` lets go of it.
+    struct Foreign final : Object {
+        void* object = nullptr;
+        void (*free)(void*) = nullptr;
+        ~Foreign() override { if (free) free(object); }
+    };
 
     Item() : integer_(0) {}
     Item(bool b) : tag_(Tag::Bool), integer_(b) {}
@@ -36,6 +43,9 @@ public:
     static Item list(TypeRef type, std::vector<Item> items) { return items_of(Tag::List, type, std::move(items)); }
     static Item tuple(TypeRef type, std::vector<Item> items) { return items_of(Tag::Tuple, type, std::move(items)); }
     static Item dict(TypeRef type);
+    static Item instance(TypeRef type, size_t slots);
+    /// Takes over the object's first count.
+    static Item adopt(Tag tag, Object* object) { return {tag, object}; }
     Item(const Item& other) : tag_(other.tag_), integer_(other.integer_) { keep(); }
     Item(Item&& other) noexcept : tag_(other.tag_), integer_(other.integer_) { other.tag_ = Tag::None; }
     Item& operator=(Item other) noexcept {
@@ -57,6 +67,9 @@ public:
     Tensor tensor() const { return tag_ == Tag::Tensor ? Tensor::share(tensor_) : Tensor(); }
     std::vector<Item>& items() const { return static_cast<Items*>(object_)->items; }
     Dict& dict() const { return *static_cast<Dict*>(object_); }
+    Instance& instance() const { return *static_cast<Instance*>(object_); }
+    Object* object() const { return object_; }
+    TensorImpl* tensor_impl() const { return tag_ == Tag::Tensor ? tensor_ : nullptr; }
     bool same_object(const Item& other) const { return tag_ == other.tag_ && integer_ == other.integer_; }
     TypeRef type() const;
 
