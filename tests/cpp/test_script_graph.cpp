@@ -41,12 +41,12 @@ std::string graph_of(const std::string& text) {
     } catch (const Error& error) { return std::string("ERROR ") + error.what() + "\n"; }
 }
 
-struct Program { const char *text, *graph; };
+struct Sample { const char *text, *graph; };
 
 }  // namespace
 
 int main() {
-    static const Program programs[] = {
+    static const Sample programs[] = {
         {R"(def f(x, y):
     return x + y * 2
 )",
@@ -644,7 +644,7 @@ def f(x: int) -> str:
   return (%11)
 )"},
     };
-    for (const Program& program : programs) {
+    for (const Sample& program : programs) {
         const std::string got = graph_of(program.text);
         if (got != program.graph) std::fprintf(stderr, "%sgot:\n%swanted:\n%s\n", program.text, got.c_str(), program.graph);
         CHECK(got == program.graph);
