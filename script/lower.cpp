@@ -1131,7 +1131,7 @@ bool meaningful(const std::string& name) {
 }
 
 void lower(const Tree& definition, Resolver& resolver, Function& function) {
-    function.graph = std::make_unique<Graph>();
+    function.graph = std::make_shared<Graph>();
     Lowering(resolver, function).run(definition);
     to_ssa(*function.graph);
     clean_up(*function.graph);

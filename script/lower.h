@@ -5,13 +5,13 @@
 
 namespace kindling::script {
 
-struct Program;                          // instructions (run.h)
+struct Code;                             // instructions (run.h)
 
 struct Function {
     std::string name;                    // "f", "__torch__.Net.forward"
     Signature signature;
-    std::unique_ptr<Graph> graph;
-    std::shared_ptr<Program> program;    // made of the graph at the first call
+    std::shared_ptr<Graph> graph;
+    std::shared_ptr<Code> code;          // made of the graph at the first call
 };
 
 /// What surrounds a script: a module of Python's (its attributes are asked for by dotted names), a constant, an operator.

@@ -4,7 +4,7 @@
 
 namespace kindling::script {
 
-struct Program;                          // what a graph was assembled to (assemble.cpp)
+struct Code;                             // what a graph was assembled to (assemble.cpp)
 
 /// Runs a function with its arguments, one for each of its signature's formals; defaults were filled in by the caller.
 /// Errors of operators and of `raise` come as Error; the text shows the stack of scripted lines.
