@@ -13,6 +13,7 @@ struct Node;
 struct Block;
 struct Graph;
 struct Signature;
+struct Function;
 
 struct Use { Node* user; size_t offset; };
 
@@ -48,6 +49,7 @@ struct Node {
     std::vector<Attribute> attributes;
     Range range;
     const Signature* signature = nullptr;
+    Function* function = nullptr;        // of a constant that stands for a function
 
     bool is(const char* other) const { return kind == other; }
     Value* input(size_t i = 0) const { return inputs[i]; }
@@ -147,6 +149,7 @@ template <class F> Node* Graph::clone(const Node* node, F map) {
     copy->range = node->range;
     copy->attributes = node->attributes;
     copy->signature = node->signature;
+    copy->function = node->function;
     for (const Value* output : node->outputs) copy->add_output(output->type)->copy_metadata(output);
     for (const Block* inner : node->blocks) copy->add_block()->clone_from(inner, map);
     for (Value* input : node->inputs) copy->add_input(map(input));

@@ -824,6 +824,7 @@ private:
                 std::vector<TypeRef> types;
                 Value* which = graph_.insert(graph_.create_with("prim::Constant", class_named("Function")))->output();
                 which->node->attributes.push_back({"name", Item(callee->name), {}});
+                which->node->function = callee->function;
                 std::vector<Value*> inputs = {which};
                 for (Value* input : match_call(graph_, range, callee->function->signature, positional, keywords, types)) inputs.push_back(input);
                 return simple(graph_.insert(graph_.create_with("prim::CallFunction", types[0], inputs)->at(range))->output());

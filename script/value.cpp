@@ -47,6 +47,16 @@ void Item::let_go() {
     else if (object_->count.fetch_sub(1, std::memory_order_acq_rel) == 1) delete object_;
 }
 
+Item* Item::Dict::find(const Item& key) {
+    for (auto& [known, value] : pairs)
+        if (known == key) return &value;
+    return nullptr;
+}
+void Item::Dict::set(const Item& key, const Item& value) {
+    if (Item* known = find(key)) *known = value;
+    else pairs.emplace_back(key, value);
+}
+
 std::complex<double> Item::complex() const { return tag_ == Tag::Complex ? static_cast<Complex*>(object_)->number : number(); }
 kindling::Device Item::device() const {
     return {static_cast<DeviceType>(integer_ >> 8), static_cast<int8_t>(integer_)};

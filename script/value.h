@@ -22,7 +22,12 @@ public:
     struct Complex final : Object { std::complex<double> number; };
     struct Str final : Object { std::string text; };
     struct Items : Object { std::vector<Item> items; TypeRef type = nullptr; };   // of a List, of a Tuple
-    struct Dict final : Object { std::vector<std::pair<Item, Item>> pairs; TypeRef type = nullptr; };
+    struct Dict final : Object {
+        std::vector<std::pair<Item, Item>> pairs;
+        TypeRef type = nullptr;
+        Item* find(const Item& key);
+        void set(const Item& key, const Item& value);
+    };
     struct Instance final : Object { TypeRef type = nullptr; std::vector<Item> slots; };   // of a class or a module: its attributes, in the order of Class::attributes
     /// What only the surroundings know: a Python object. `free` lets go of it.
     struct Foreign final : Object {

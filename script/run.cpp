@@ -1,0 +1,285 @@
+// script/run.cpp: the loop over instructions, and what is said where one fails.
+#include "script/run.h"
+
+#include <cstdio>
+
+#include "graph/pending.h"
+#include "runtime/threads.h"
+#include "script/class.h"
+#include "script/instructions.h"
+
+namespace kindling::script {
+
+void (*print_text)(const std::string& text) = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
+Item (*call_foreign)(void* object, const Item* arguments, size_t count, TypeRef result) = nullptr;
+
+void call_operator(const kindling::Operator& op, const Item* const* inputs, size_t count, Item* const* outputs, size_t results);   // operator_call.cpp
+
+namespace {
+
+/// An error on its way through scripts: lines are added as it passes.
+struct Failure {
+    std::vector<std::string> lines;      // innermost first
+    ErrorKind kind;
+    std::string message, qualified;
+    bool raised;
+};
+
+std::string shown(const Item& item) {
+    if (item.is(Item::Tag::Str)) return item.text();
+    if (item.is(Item::Tag::Tensor))
+        for (const Signature* each : signatures_of("aten::str"))
+            if (each->builtin) {
+                Item text = item;
+                each->builtin(&text, 1);
+                return text.text();
+            }
+    return str(item);
+}
+
+/// "forward" of "__torch__.Net.forward".
+const char* last_name(const std::string& name) {
+    const size_t dot = name.rfind('.');
+    return name.c_str() + (dot == std::string::npos ? 0 : dot + 1);
+}
+
+Item run_code(Function& function, std::vector<Item>&& arguments);
+
+class Frame {
+public:
+    Frame(Function& function, const Code& code) : function_(function), code_(code), places_(code.places) {}
+
+    Item run(std::vector<Item>&& arguments) {
+        KINDLING_CHECK(Runtime, arguments.size() == code_.parameters.size(), "%s takes %zu arguments and was given %zu", function_.name.c_str(), code_.parameters.size(), arguments.size());
+        for (size_t i = 0; i < arguments.size(); i++) places_[code_.parameters[i]] = std::move(arguments[i]);
+        go();
+        if (code_.results.size() == 1) return read(code_.results[0]);
+        return {};
+    }
+
+private:
+    const Item& read(uint32_t operand) const {
+        return operand & operand::Constant ? code_.constants[operand & operand::Index] : places_[operand & operand::Index];
+    }
+    Item take(uint32_t operand) {
+        if (operand & operand::Take) return std::move(places_[operand & operand::Index]);
+        return read(operand);
+    }
+    const Item& input(const Instruction& i, uint32_t n = 0) const { return read(code_.input(i, n)); }
+    Item& output(const Instruction& i, uint32_t n = 0) { return places_[code_.output(i, n)]; }
+    void drop(const Instruction& i) {
+        const uint32_t* at = code_.operands.data() + i.first + i.inputs + i.outputs;
+        for (uint32_t n = 0; n < i.drops; n++) places_[at[n]] = Item();
+    }
+    std::vector<Item> inputs(const Instruction& i, uint32_t from = 0) const {
+        std::vector<Item> all;
+        all.reserve(i.inputs - from);
+        for (uint32_t n = from; n < i.inputs; n++) all.push_back(input(i, n));
+        return all;
+    }
+
+    void go() {
+        size_t at = 0;
+        const size_t end = code_.instructions.size();
+        try {
+            while (at < end) at = step(code_.instructions[at], at);
+        } catch (Failure& failure) {
+            failure.lines.push_back(line(at));
+            throw;
+        } catch (const Raised&) {
+            throw;
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::Python) throw;
+            throw Failure{{line(at)}, error.kind(), error.what(), "", false};
+        } catch (const std::bad_alloc&) {
+            throw Failure{{line(at)}, ErrorKind::OutOfMemory, "not enough memory", "", false};
+        }
+    }
+    std::string line(size_t at) const {
+        const Node* node = code_.instructions[at].node;
+        return node ? node->range.highlight(last_name(function_.name)) : "";
+    }
+
+    void builtin(const Instruction& i) {
+        constexpr uint32_t near = 8;
+        Item few[near];
+        std::vector<Item> many;
+        Item* arguments = few;
+        if (i.inputs > near) {
+            many.resize(i.inputs);
+            arguments = many.data();
+        }
+        for (uint32_t n = 0; n < i.inputs; n++) arguments[n] = input(i, n);
+        i.builtin(arguments, i.inputs);
+        if (i.outputs == 1) output(i) = std::move(arguments[0]);
+        else if (i.outputs) spread(i, arguments[0]);
+    }
+    void spread(const Instruction& i, const Item& tuple) {
+        KINDLING_CHECK(Runtime, tuple.items().size() == i.outputs, "expected %d elements in a list but found %zu", static_cast<int>(i.outputs), tuple.items().size());
+        const Item keep = tuple;
+        for (uint32_t n = 0; n < i.outputs; n++) output(i, n) = keep.items()[n];
+    }
+    void tensor_operator(const Instruction& i) {
+        constexpr uint32_t most = 40;
+        const Item* arguments[most];
+        Item* results[16];
+        KINDLING_CHECK(Runtime, i.inputs <= most && i.outputs <= 16, "aten::%s has too many arguments for a script", i.node->kind.c_str() + 6);
+        Item made[4];
+        Item* into = i.outputs <= 4 ? made : nullptr;
+        std::vector<Item> many;
+        if (!into) {
+            many.resize(i.outputs);
+            into = many.data();
+        }
+        for (uint32_t n = 0; n < i.inputs; n++) arguments[n] = &input(i, n);
+        for (uint32_t n = 0; n < i.outputs; n++) results[n] = into + n;
+        call_operator(*i.op, arguments, i.inputs, results, i.outputs);
+        for (uint32_t n = 0; n < i.outputs; n++) output(i, n) = std::move(into[n]);
+    }
+
+    [[gnu::noinline]] size_t step(const Instruction& i, size_t at) {
+        switch (i.what) {
+            case Instruction::Operator: tensor_operator(i); break;
+            case Instruction::Builtin: builtin(i); break;
+            case Instruction::Jump: return static_cast<size_t>(i.number);
+            case Instruction::JumpUnless:
+                if (!input(i).truth()) return static_cast<size_t>(i.number);
+                break;
+            case Instruction::Count:
+                if (input(i, 0).integer() >= input(i, 1).integer() || (i.inputs == 3 && !input(i, 2).truth())) return static_cast<size_t>(i.number);
+                break;
+            case Instruction::Next: {
+                Item& trip = places_[code_.input(i, 0)];
+                const int64_t next = trip.integer() + 1;
+                trip = Item(next);
+                if (!(next & 255)) hear_signals();
+                break;
+            }
+            case Instruction::Move: move(i); break;
+            case Instruction::Drop: break;
+            case Instruction::Tuple: output(i) = Item::tuple(i.node->outputs[0]->type, inputs(i)); break;
+            case Instruction::List: output(i) = Item::list(i.node->outputs[0]->type, inputs(i)); break;
+            case Instruction::Dict: dict(i); break;
+            case Instruction::UnpackTuple: case Instruction::UnpackList: spread(i, input(i)); break;
+            case Instruction::TupleItem: {
+                const std::vector<Item>& items = input(i, 0).items();
+                int64_t index = input(i, 1).integer();
+                if (index < 0) index += static_cast<int64_t>(items.size());
+                KINDLING_CHECK(Index, index >= 0 && index < static_cast<int64_t>(items.size()), "Tuple index out of range");
+                output(i) = Item(items[static_cast<size_t>(index)]);
+                break;
+            }
+            case Instruction::TupleSlice: {
+                const std::vector<Item>& items = input(i, 0).items();
+                const auto begin = i.node->attribute("beg")->integer(), stop = i.node->attribute("end")->integer();
+                output(i) = Item::tuple(i.node->outputs[0]->type, std::vector<Item>(items.begin() + begin, items.begin() + stop));
+                break;
+            }
+            case Instruction::IsInstance: {
+                bool is = false;
+                const TypeRef type = input(i).type();
+                for (const Attribute& attribute : i.node->attributes)
+                    for (TypeRef each : attribute.types)
+                        is |= is_subtype(type, each) || (each->is(TypeKind::AnyList) && input(i).is(Item::Tag::List)) || (each->is(TypeKind::AnyTuple) && input(i).is(Item::Tag::Tuple));
+                output(i) = Item(is);
+                break;
+            }
+            case Instruction::Print: {
+                std::string text;
+                for (uint32_t n = 0; n < i.inputs; n++) text += (n ? " " : "") + shown(input(i, n));
+                print_text(text + "\n");
+                break;
+            }
+            case Instruction::Raise: {
+                const std::string qualified = i.inputs > 1 && input(i, 1).is(Item::Tag::Str) ? input(i, 1).text() : "";
+                throw Failure{{line(at)}, ErrorKind::Runtime, input(i).text(), qualified, true};
+            }
+            case Instruction::Call: output(i) = run_code(*i.function, inputs(i)); break;
+            case Instruction::CallMethod: {
+                const std::string& name = i.node->attribute("name")->text();
+                Class* of = input(i).instance().type->definition;
+                Function* method = of ? of->method(name) : nullptr;
+                KINDLING_CHECK(Runtime, method, "%s has no method '%s'", str(input(i).type()).c_str(), name.c_str());
+                output(i) = run_code(*method, inputs(i));
+                break;
+            }
+            case Instruction::CallForeign: {
+                KINDLING_CHECK(Runtime, call_foreign, "a Python function cannot be called here");
+                const Item* callee = i.node->attribute("function");
+                const std::vector<Item> arguments = inputs(i);
+                Item result = call_foreign(static_cast<Item::Foreign*>(callee->object())->object, arguments.data(), arguments.size(), i.outputs ? i.node->outputs[0]->type : nullptr);
+                if (i.outputs) output(i) = std::move(result);
+                break;
+            }
+            case Instruction::GetAttribute: output(i) = Item(input(i).instance().slots[static_cast<size_t>(i.number)]); break;
+            case Instruction::SetAttribute: input(i).instance().slots[static_cast<size_t>(i.number)] = input(i, 1); break;
+            case Instruction::CreateObject: {
+                const TypeRef type = i.node->outputs[0]->type;
+                output(i) = Item::instance(type, type->definition->attributes.size());
+                break;
+            }
+            case Instruction::Fork: case Instruction::Wait: case Instruction::Missing:
+                fail(ErrorKind::NotImplemented, "scripts cannot run %s yet", i.node->kind.c_str());
+        }
+        if (i.drops) drop(i);
+        return at + 1;
+    }
+
+    void move(const Instruction& i) {
+        if (i.inputs == 1) {
+            Item moved = take(code_.input(i, 0));
+            output(i) = std::move(moved);
+            return;
+        }
+        constexpr uint32_t near = 16;
+        Item few[near];
+        std::vector<Item> many;
+        Item* items = few;
+        if (i.inputs > near) {
+            many.resize(i.inputs);
+            items = many.data();
+        }
+        for (uint32_t n = 0; n < i.inputs; n++) items[n] = take(code_.input(i, n));
+        for (uint32_t n = 0; n < i.inputs; n++) output(i, n) = std::move(items[n]);
+    }
+    void dict(const Instruction& i) {
+        Item made = Item::dict(i.node->outputs[0]->type);
+        for (uint32_t n = 0; n + 1 < i.inputs; n += 2) made.dict().set(input(i, n), input(i, n + 1));
+        output(i) = std::move(made);
+    }
+
+    Function& function_;
+    const Code& code_;
+    std::vector<Item> places_;
+};
+
+Item run_code(Function& function, std::vector<Item>&& arguments) {
+    if (!function.code) {
+        KINDLING_CHECK(Runtime, function.graph, "%s is called while it is compiled", function.name.c_str());
+        function.code = assemble(function.graph);
+    }
+    const std::shared_ptr<Code> code = function.code;   // lives until the call ends, whatever it does to the function
+    KINDLING_CHECK(Runtime, stack_left() > 32768, "a script's calls are nested too deeply");
+    return Frame(function, *code).run(std::move(arguments));
+}
+
+}  // namespace
+
+Item run(Function& function, std::vector<Item> arguments) {
+    Recording recording;
+    recording.open();
+    try {
+        Item result = run_code(function, std::move(arguments));
+        recording.close();
+        return result;
+    } catch (const Failure& failure) {
+        std::string text = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
+        for (size_t i = failure.lines.size(); i-- > 0;) text += failure.lines[i];
+        text += (failure.raised && !failure.qualified.empty() ? failure.qualified : std::string("RuntimeError")) + ": " + failure.message + "\n";
+        if (failure.raised) throw Raised(ErrorKind::Runtime, std::move(text), failure.qualified, failure.message);
+        const bool keeps = failure.kind == ErrorKind::NotImplemented || failure.kind == ErrorKind::OutOfMemory || failure.kind == ErrorKind::Internal;
+        throw Error(keeps ? failure.kind : ErrorKind::Runtime, std::move(text));
+    }
+}
+
+}  // namespace kindling::script
