@@ -1,6 +1,8 @@
 // script/value.cpp: values: counting, comparison, text.
 #include "script/value.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 
@@ -47,16 +49,6 @@ void Item::let_go() {
     else if (object_->count.fetch_sub(1, std::memory_order_acq_rel) == 1) delete object_;
 }
 
-Item* Item::Dict::find(const Item& key) {
-    for (auto& [known, value] : pairs)
-        if (known == key) return &value;
-    return nullptr;
-}
-void Item::Dict::set(const Item& key, const Item& value) {
-    if (Item* known = find(key)) *known = value;
-    else pairs.emplace_back(key, value);
-}
-
 std::complex<double> Item::complex() const { return tag_ == Tag::Complex ? static_cast<Complex*>(object_)->number : number(); }
 kindling::Device Item::device() const {
     return {static_cast<DeviceType>(integer_ >> 8), static_cast<int8_t>(integer_)};
@@ -78,6 +70,109 @@ TypeRef Item::type() const {
         case Tag::Future: case Tag::Foreign: return type_of(TypeKind::Any);
     }
     return nullptr;
+}
+
+bool equal(const Item& a, const Item& b) {
+    using Tag = Item::Tag;
+    const auto number = [](const Item& item) { return item.is(Tag::Bool) || item.is(Tag::Int) || item.is(Tag::Float) || item.is(Tag::Complex); };
+    if (a.tag() != b.tag()) {
+        if (!number(a) || !number(b)) return false;
+        return a.is(Tag::Complex) || b.is(Tag::Complex) ? a.complex() == b.complex() : a.number() == b.number();
+    }
+    switch (a.tag()) {
+        case Tag::None: return true;
+        case Tag::Float: return a.number() == b.number();
+        case Tag::Complex: return a.complex() == b.complex();
+        case Tag::Str: return a.text() == b.text();
+        case Tag::List: case Tag::Tuple: return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), equal);
+        default: return a.same_object(b);
+    }
+}
+
+// ---- dicts
+
+namespace {
+size_t hash_of(const Item& item) {
+    const auto mixed = [](uint64_t bits) { return static_cast<size_t>((bits ^ bits >> 32) * 0x9e3779b97f4a7c15u >> 16); };
+    switch (item.tag()) {
+        case Item::Tag::Float: return mixed(item.number() == 0 ? 0 : std::bit_cast<uint64_t>(item.number()));
+        case Item::Tag::Complex: {
+            const std::complex<double> c = item.complex();
+            return hash_of(Item(c.real())) * 31 + hash_of(Item(c.imag()));
+        }
+        case Item::Tag::Str: return std::hash<std::string>()(item.text());
+        case Item::Tag::Tuple: case Item::Tag::List: {
+            size_t key = 7;
+            for (const Item& each : item.items()) key = key * 1000003 ^ hash_of(each);
+            return key;
+        }
+        default: return mixed(static_cast<uint64_t>(item.integer()));
+    }
+}
+constexpr size_t walked = 8;
+}  // namespace
+
+void Item::Dict::index() {
+    std::erase_if(pairs_, [](const Pair& pair) { return pair.first.is_none(); });
+    table_.clear();
+    if (pairs_.size() <= walked) return;
+    size_t size = 32;
+    while (size < pairs_.size() * 4) size *= 2;
+    table_.resize(size);
+    entries_ = pairs_.size();
+    for (size_t i = 0; i < pairs_.size(); i++) {
+        size_t at = hash_of(pairs_[i].first) & (size - 1);
+        while (table_[at]) at = (at + 1) & (size - 1);
+        table_[at] = static_cast<uint32_t>(i + 1);
+    }
+}
+
+Item* Item::Dict::find(const Item& key) {
+    if (table_.empty()) {
+        for (auto& [other, value] : *this)
+            if (equal(other, key)) return &value;
+        return nullptr;
+    }
+    for (size_t at = hash_of(key) & (table_.size() - 1); table_[at]; at = (at + 1) & (table_.size() - 1))
+        if (table_[at] <= pairs_.size())
+            if (Pair& pair = pairs_[table_[at] - 1]; equal(pair.first, key)) return &pair.second;
+    return nullptr;
+}
+
+void Item::Dict::set(const Item& key, Item value) {
+    if (Item* found = find(key)) {
+        *found = std::move(value);
+        return;
+    }
+    pairs_.emplace_back(key, std::move(value));
+    live_++;
+    if (table_.empty() ? pairs_.size() > walked : ++entries_ * 2 > table_.size()) return index();
+    if (table_.empty()) return;
+    size_t at = hash_of(key) & (table_.size() - 1);
+    while (table_[at]) at = (at + 1) & (table_.size() - 1);
+    table_[at] = static_cast<uint32_t>(pairs_.size());
+}
+
+Item Item::Dict::take(Item* value) {
+    Item held = std::move(*value);
+    Pair* pair = reinterpret_cast<Pair*>(reinterpret_cast<char*>(value) - sizeof(Item));
+    static_assert(sizeof(Pair) == 2 * sizeof(Item));
+    const Item key = std::move(pair->first);   // it may hold the last reference to what a destructor then looks at
+    *pair = {};
+    while (!pairs_.empty() && pairs_.back().first.is_none()) pairs_.pop_back();
+    if (--live_ * 2 < pairs_.size() && (pairs_.size() > walked || live_ == 0)) index();
+    return held;
+}
+
+Item::Dict::Pair& Item::Dict::last() {
+    KINDLING_CHECK(Runtime, live_, "popitem(): dictionary is empty");
+    return pairs_.back();
+}
+
+void Item::Dict::clear() {
+    pairs_.clear();
+    table_.clear();
+    live_ = 0;
 }
 
 bool operator==(const Item& a, const Item& b) {
@@ -144,7 +239,7 @@ std::string str(const Item& item) {
         case Item::Tag::Tuple: return "(" + join(item.items()) + (item.items().size() == 1 ? ",)" : ")");
         case Item::Tag::Dict: {
             std::string out;
-            for (const auto& [key, value] : item.dict().pairs) out += (out.empty() ? "" : ", ") + str(key) + ": " + str(value);
+            for (const auto& [key, value] : item.dict()) out += (out.empty() ? "" : ", ") + str(key) + ": " + str(value);
             return "{" + out + "}";
         }
         case Item::Tag::Instance: return "<" + str(item.type()) + " object>";

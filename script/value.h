@@ -22,12 +22,7 @@ public:
     struct Complex final : Object { std::complex<double> number; };
     struct Str final : Object { std::string text; };
     struct Items : Object { std::vector<Item> items; TypeRef type = nullptr; };   // of a List, of a Tuple
-    struct Dict final : Object {
-        std::vector<std::pair<Item, Item>> pairs;
-        TypeRef type = nullptr;
-        Item* find(const Item& key);
-        void set(const Item& key, const Item& value);
-    };
+    struct Dict;   // below
     struct Instance final : Object { TypeRef type = nullptr; std::vector<Item> slots; };   // of a class or a module: its attributes, in the order of Class::attributes
     /// What only the surroundings know: a Python object. `free` lets go of it.
     struct Foreign final : Object {
@@ -71,7 +66,7 @@ public:
     kindling::Device device() const;
     Tensor tensor() const { return tag_ == Tag::Tensor ? Tensor::share(tensor_) : Tensor(); }
     std::vector<Item>& items() const { return static_cast<Items*>(object_)->items; }
-    Dict& dict() const { return *static_cast<Dict*>(object_); }
+    inline Dict& dict() const;
     Instance& instance() const { return *static_cast<Instance*>(object_); }
     Object* object() const { return object_; }
     TensorImpl* tensor_impl() const { return tag_ == Tag::Tensor ? tensor_ : nullptr; }
@@ -87,6 +82,48 @@ private:
     Tag tag_ = Tag::None;
     union { int64_t integer_; double number_; Object* object_; TensorImpl* tensor_; };
 };
+
+/// A Dict's pairs in the order in which they came. A pair that was taken out leaves a hole (a key that is None) until there are many;
+/// above eight pairs, a table says where a key may be.
+struct Item::Dict final : Object {
+    using Pair = std::pair<Item, Item>;
+    TypeRef type = nullptr;
+
+    size_t size() const { return live_; }
+    Item* find(const Item& key);
+    /// Puts a new pair at the end; one that is there keeps its place.
+    void set(const Item& key, Item value);
+    /// Takes out the pair at which `find` pointed, and gives what it held.
+    Item take(Item* value);
+    void clear();
+
+    template <class P> struct Cursor {
+        P *at, *end;
+        Cursor& skip() {
+            while (at != end && at->first.is_none()) at++;
+            return *this;
+        }
+        P& operator*() const { return *at; }
+        Cursor& operator++() {
+            at++;
+            return skip();
+        }
+        bool operator!=(const Cursor& other) const { return at != other.at; }
+    };
+    Cursor<Pair> begin() { return Cursor<Pair>{pairs_.data(), pairs_.data() + pairs_.size()}.skip(); }
+    Cursor<Pair> end() { return {pairs_.data() + pairs_.size(), pairs_.data() + pairs_.size()}; }
+    Pair& last();                        // RuntimeError if there is none
+
+private:
+    void index();
+    std::vector<Pair> pairs_;
+    std::vector<uint32_t> table_;        // 1 + the place of a pair, 0: nothing; a power of two, at most half full; empty: walk
+    size_t live_ = 0, entries_ = 0;      // entries of the table, those of pairs that are gone included
+};
+inline Item::Dict& Item::dict() const { return *static_cast<Dict*>(object_); }
+
+/// Equal as scripts compare: numbers by value whatever their types, tensors as dict keys are, by identity.
+bool equal(const Item& a, const Item& b);
 
 /// Equal as constants of a graph are: of one type and the same value.
 bool operator==(const Item& a, const Item& b);
