@@ -19,6 +19,7 @@ bool init_source(PyObject* module);
 bool init_devices(PyObject* module);
 bool init_profile(PyObject* module);
 bool init_compiled(PyObject* module);
+bool init_script(PyObject* module);
 
 /// Asks _compile_breaks.`what`(object) where a call that has to stay in one graph is open. False: it refused, with an error set.
 bool refuse_break(const char* what, PyObject* object);

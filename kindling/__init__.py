@@ -190,12 +190,14 @@ _FILES = {
               "InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType "
               "StringType SymBoolType SymIntType TensorType TupleType Type UnionType parse_schema unify_type_list",
     "_graph": "Block Graph Node Use Value parse_ir",
-    "_script": "AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule Code CompilationUnit "
+    "_script": "AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule Code "
                "CompleteArgumentSpec ConcreteModuleType DeepCopyMemoTable DeserializationStorageContext ErrorReport FatalError FileCheck "
                "Future Gradient IODescriptor JITException LockingLogger ModuleDict NoopLogger OperatorInfo ParameterDict "
                "PyTorchFileReader PyTorchFileWriter ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
-               "ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptObject "
+               "ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptObject "
                "ScriptObjectProperty SerializationStorageContext ThroughputBenchmark TracingState fork wait",
+    "jit._script_function": "ScriptFunction",
+    "jit._frontend": "CompilationUnit",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state thread_safe_generator",
     "autograd.grad_mode": "no_grad enable_grad set_grad_enabled inference_mode",
     "serialization": "save load",

@@ -26,32 +26,15 @@ class _NeverMade:
 
 
 AliasDb, ArgumentSpec, Capsule, Code, CompleteArgumentSpec, ConcreteModuleType, DeepCopyMemoTable, Gradient, IODescriptor, OperatorInfo, \
-    ScriptClass, ScriptClassFunction, ScriptFunction, ScriptMethod, ScriptObject, ScriptObjectProperty, TracingState = (
+    ScriptClass, ScriptClassFunction, ScriptMethod, ScriptObject, ScriptObjectProperty, TracingState = (
         type(name, (_NeverMade,), {"__doc__": f"The type `torch.{name}`, for isinstance: its objects are made by scripting."})
         for name in ("AliasDb ArgumentSpec Capsule Code CompleteArgumentSpec ConcreteModuleType DeepCopyMemoTable Gradient IODescriptor "
-                     "OperatorInfo ScriptClass ScriptClassFunction ScriptFunction ScriptMethod ScriptObject ScriptObjectProperty "
+                     "OperatorInfo ScriptClass ScriptClassFunction ScriptMethod ScriptObject ScriptObjectProperty "
                      "TracingState").split())
 
 
 class ScriptModule(ScriptObject):
     """The type of scripted modules, for isinstance."""
-
-
-class CompilationUnit:
-    """Functions of scripts by name; none can be compiled yet."""
-
-    def __init__(self, lang="", _frames_up=0):
-        if lang:
-            raise NotImplementedError("torch.CompilationUnit: source cannot be compiled yet")
-
-    def get_functions(self):
-        return []
-
-    def find_function(self, name):
-        return None
-
-    def drop_all_functions(self):
-        pass
 
 
 # ---- futures

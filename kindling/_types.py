@@ -595,6 +595,11 @@ class _Reader:
         return [int(text)] if type(kind) is ListType else int(text)
 
 
+def _of_text(text):
+    """The type that a graph or a schema writes so."""
+    return _Reader(text).kind()[0]
+
+
 def parse_schema(schema, allow_typevars=True):
     """A :class:`FunctionSchema` of its text; RuntimeError that shows the place where it is not one.
 

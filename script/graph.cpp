@@ -258,6 +258,12 @@ void print(std::string& out, const Node* node, size_t level) {
 
 }  // namespace
 
+std::string Node::str() const {
+    std::string out;
+    print(out, this, 0);
+    return out;
+}
+
 std::string Graph::str() const {
     std::string out = "graph(" + typed(block->inputs(), ",\n      ") + "):\n";
     for (const Node* node = block->first(); node != block->end; node = node->next) print(out, node, 1);

@@ -17,7 +17,7 @@ struct Function;
 
 struct Use { Node* user; size_t offset; };
 
-struct Value {
+struct KINDLING_VISIBLE Value {
     Node* node;
     TypeRef type;
     size_t number, offset = 0;           // `offset`: which output of its node
@@ -39,7 +39,7 @@ struct Attribute {
     std::vector<TypeRef> types;          // of an isinstance
 };
 
-struct Node {
+struct KINDLING_VISIBLE Node {
     Graph* graph;
     std::string kind;                    // "aten::add"
     Block* block = nullptr;              // that it stands in
@@ -71,13 +71,14 @@ struct Node {
     /// Takes it out of the graph with its blocks. What it gives must not be used.
     void destroy();
     const Item* attribute(const char* name) const;
+    std::string str() const;
 
 private:
     void unlink();
 };
 
 /// A sequence of nodes: from `first()` to `end`, which stands for what the block gives.
-struct Block {
+struct KINDLING_VISIBLE Block {
     Graph* graph;
     Node* owner;                         // null: the graph's own
     Node *parameters, *end;              // prim::Param, prim::Return: ends of a ring
@@ -93,7 +94,7 @@ struct Block {
     void destroy();
 };
 
-struct Graph {
+struct KINDLING_VISIBLE Graph {
     Graph();
     Graph(const Graph&) = delete;
 
@@ -139,8 +140,8 @@ private:
 };
 
 /// The value of a constant, null if it is none.
-const Item* constant_of(const Value* value);
-bool must_be_none(const Value* value);
+KINDLING_VISIBLE const Item* constant_of(const Value* value);
+KINDLING_VISIBLE bool must_be_none(const Value* value);
 /// "x" of "x.3".
 std::string base_name(const std::string& name, size_t* suffix = nullptr);
 

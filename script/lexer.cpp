@@ -63,7 +63,7 @@ std::string kind_name(Kind kind) {
     return kind < kind_of::First ? std::string(1, static_cast<char>(kind)) : spellings[kind - kind_of::First - 1].name;
 }
 
-Lexer::Lexer(const Source& source) : source_(source) {
+Lexer::Lexer(const Source& source) : source_(source), at_(source.begin) {
     indents_.push_back(raw(true).text().size());
     read();
 }

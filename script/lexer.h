@@ -49,7 +49,7 @@ struct Token {
     std::string_view text() const { return range.text(); }
 };
 
-class Lexer {
+class KINDLING_VISIBLE Lexer {
 public:
     explicit Lexer(const Source& source);
     const Token& now() const { return tokens_.front(); }

@@ -24,7 +24,7 @@ struct Outside {
 };
 
 /// What a name stands for that the function does not define: other functions of the unit.
-struct Resolver : TypeResolver {
+struct KINDLING_VISIBLE Resolver : TypeResolver {
     virtual Function* function(const std::string& name) = 0;
     /// What the surroundings mean by "scale", "F" or "F.relu": asked about names that neither the function nor the language defines,
     /// and about attributes of modules. Nothing: the compiler goes on with what it knows of `torch` and `math`.
@@ -35,7 +35,7 @@ struct Resolver : TypeResolver {
 };
 
 /// The graph and signature of a definition. RuntimeError that shows the line.
-void lower(const Tree& definition, Resolver& resolver, Function& function);
+KINDLING_VISIBLE void lower(const Tree& definition, Resolver& resolver, Function& function);
 
 // The steps after the tree was walked, in order.
 void to_ssa(Graph& graph);                // stores and loads become values, exits become structure (exits.cpp)

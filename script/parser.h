@@ -4,7 +4,7 @@
 
 namespace kindling::script {
 
-class Parser {
+class KINDLING_VISIBLE Parser {
 public:
     /// `python`: what torch.jit.script takes from the source of a Python function, which is more than TorchScript's own grammar has.
     Parser(const Source& source, Trees& trees, bool python = false) : lexer_(source), trees_(trees), python_(python) {}

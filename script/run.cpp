@@ -192,7 +192,7 @@ private:
             }
             case Instruction::Raise: {
                 const std::string qualified = i.inputs > 1 && input(i, 1).is(Item::Tag::Str) ? input(i, 1).text() : "";
-                throw Failure{{line(at)}, ErrorKind::Runtime, input(i).text(), qualified, true};
+                throw Failure{{}, ErrorKind::Runtime, input(i).text(), qualified, true};   // `go` adds the line
             }
             case Instruction::Call: output(i) = run_code(*i.function, inputs(i)); break;
             case Instruction::CallMethod: {
@@ -218,8 +218,7 @@ private:
                 output(i) = Item::instance(type, type->definition->attributes.size());
                 break;
             }
-            case Instruction::Fork: case Instruction::Wait: case Instruction::Missing:
-                fail(ErrorKind::NotImplemented, "scripts cannot run %s yet", i.node->kind.c_str());
+            case Instruction::Fork: case Instruction::Wait: case Instruction::Missing: break;   // `prepare` refused
         }
         if (i.drops) drop(i);
         return at + 1;
@@ -254,16 +253,23 @@ private:
 };
 
 Item run_code(Function& function, std::vector<Item>&& arguments) {
-    if (!function.code) {
-        KINDLING_CHECK(Runtime, function.graph, "%s is called while it is compiled", function.name.c_str());
-        function.code = assemble(function.graph);
-    }
+    if (!function.code) prepare(function);
     const std::shared_ptr<Code> code = function.code;   // lives until the call ends, whatever it does to the function
     KINDLING_CHECK(Runtime, stack_left() > 32768, "a script's calls are nested too deeply");
     return Frame(function, *code).run(std::move(arguments));
 }
 
 }  // namespace
+
+void prepare(Function& function) {
+    KINDLING_CHECK(Runtime, function.graph, "%s is called while it is compiled", function.name.c_str());
+    const std::shared_ptr<Code> code = assemble(function.graph);
+    for (const Instruction& each : code->instructions) {
+        const bool missing = each.what == Instruction::Missing || each.what == Instruction::Fork || each.what == Instruction::Wait;
+        KINDLING_CHECK(NotImplemented, !missing, "scripts cannot run %s yet:\n%s", each.node->kind.c_str(), each.node->range.highlight().c_str());
+    }
+    function.code = code;
+}
 
 Item run(Function& function, std::vector<Item> arguments) {
     Recording recording;

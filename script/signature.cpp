@@ -173,9 +173,10 @@ std::string Signature::text() const {
         }
         out += value(formal);
     }
-    out += variadic ? ", ...) -> (" : ") -> (";
-    for (const Formal& each : results) out += (&each == &results[0] ? "" : ", ") + value(each);
-    return out + ")";
+    out += variadic ? ", ...) -> " : ") -> ";
+    std::string given;
+    for (const Formal& each : results) given += (&each == &results[0] ? "" : ", ") + value(each);
+    return results.size() == 1 && given[0] != '(' ? out + given : out + "(" + given + ")";
 }
 
 void add_builtins(const std::string& name, std::vector<const Signature*>& all);   // builtins.cpp

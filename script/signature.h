@@ -20,7 +20,7 @@ struct Formal {
 /// Computes from `arguments` and leaves the result in arguments[0]; false if it does not know how.
 using Builtin = void (*)(Item* arguments, size_t count);
 
-struct Signature {
+struct KINDLING_VISIBLE Signature {
     std::string name, overload;          // "aten::add", "Tensor"
     std::vector<Formal> formals;
     std::vector<Formal> results;
@@ -33,8 +33,8 @@ struct Signature {
 };
 
 /// All overloads of "aten::add": tensor operators first, then the language's builtins. They live for ever.
-const std::vector<const Signature*>& signatures_of(const std::string& name);
+KINDLING_VISIBLE const std::vector<const Signature*>& signatures_of(const std::string& name);
 /// From text; types are as graphs print them, and t is a variable.
-Signature parse_signature(const std::string& text);
+KINDLING_VISIBLE Signature parse_signature(const std::string& text);
 
 }  // namespace kindling::script

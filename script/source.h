@@ -13,9 +13,10 @@ struct Source {
     std::string text;
     std::string file = "<string>";
     size_t first_line = 1;
+    size_t begin = 0;                    // where reading begins: a line's first column, behind the decorators of a function
 };
 
-struct Range {
+struct KINDLING_VISIBLE Range {
     const Source* source = nullptr;
     uint32_t start = 0, end = 0;
 
@@ -27,6 +28,6 @@ struct Range {
 };
 
 /// RuntimeError of the compiler: the reason, and where.
-[[noreturn, gnu::cold, gnu::format(printf, 2, 3)]] void fail_at(const Range& range, const char* format, ...);
+KINDLING_VISIBLE [[noreturn, gnu::cold, gnu::format(printf, 2, 3)]] void fail_at(const Range& range, const char* format, ...);
 
 }  // namespace kindling::script

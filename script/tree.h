@@ -47,7 +47,7 @@ struct Tree {
 };
 
 /// Owns trees; a deque, so that they stay where they are.
-class Trees {
+class KINDLING_VISIBLE Trees {
 public:
     /// The range is widened to cover the parts.
     const Tree* make(Kind kind, Range range, std::vector<const Tree*> parts, std::string text = "");

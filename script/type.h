@@ -43,26 +43,26 @@ struct TypeData {
 };
 
 /// One without parts.
-TypeRef type_of(TypeKind kind);
-TypeRef inferred_tensor();
-TypeRef list_of(TypeRef element);
-TypeRef dict_of(TypeRef key, TypeRef value);
-TypeRef tuple_of(std::vector<TypeRef> elements, std::string name = "", std::vector<std::string> fields = {});
-TypeRef future_of(TypeRef element);
+KINDLING_VISIBLE TypeRef type_of(TypeKind kind);
+KINDLING_VISIBLE TypeRef inferred_tensor();
+KINDLING_VISIBLE TypeRef list_of(TypeRef element);
+KINDLING_VISIBLE TypeRef dict_of(TypeRef key, TypeRef value);
+KINDLING_VISIBLE TypeRef tuple_of(std::vector<TypeRef> elements, std::string name = "", std::vector<std::string> fields = {});
+KINDLING_VISIBLE TypeRef future_of(TypeRef element);
 TypeRef variable(const std::string& name);
-TypeRef class_named(const std::string& name);
+KINDLING_VISIBLE TypeRef class_named(const std::string& name);
 /// Of these members, flattened, without those that another one covers; an Optional, or the only member, if that is what remains.
-TypeRef union_of(const std::vector<TypeRef>& members);
-TypeRef optional_of(TypeRef element);
+KINDLING_VISIBLE TypeRef union_of(const std::vector<TypeRef>& members);
+KINDLING_VISIBLE TypeRef optional_of(TypeRef element);
 
-std::string str(TypeRef type);            // as graphs print it: "int[]"
-std::string annotation(TypeRef type);     // as it is written: "List[int]"
-std::string repr(TypeRef type);           // as messages say it: the annotation, and whether it was only inferred
+KINDLING_VISIBLE std::string str(TypeRef type);            // as graphs print it: "int[]"
+KINDLING_VISIBLE std::string annotation(TypeRef type);     // as it is written: "List[int]"
+KINDLING_VISIBLE std::string repr(TypeRef type);           // as messages say it: the annotation, and whether it was only inferred
 
 /// Whether every value of `type` is one of `of`.
-bool is_subtype(TypeRef type, TypeRef of);
+KINDLING_VISIBLE bool is_subtype(TypeRef type, TypeRef of);
 /// The type that values of both have where they meet, null if there is none (or their Union, if that is wanted).
-TypeRef unify(TypeRef a, TypeRef b, bool or_union = false);
+KINDLING_VISIBLE TypeRef unify(TypeRef a, TypeRef b, bool or_union = false);
 TypeRef unify(const std::vector<TypeRef>& all);
 
 /// Types that stand for the variables of a schema so far.
@@ -75,11 +75,11 @@ TypeRef substitute(TypeRef type, const TypeVariables& variables);
 TypeRef of_argument(const Argument& argument);
 
 /// What an annotation says. `resolve` is asked about names that the language does not have; it may be null or give null.
-struct TypeResolver {
+struct KINDLING_VISIBLE TypeResolver {
     virtual ~TypeResolver() = default;
     virtual TypeRef resolve(const std::string& name, const Range& range) = 0;
 };
-TypeRef read_type(const Tree& annotation, TypeResolver* resolver = nullptr);
+KINDLING_VISIBLE TypeRef read_type(const Tree& annotation, TypeResolver* resolver = nullptr);
 /// int[2] in operators' schemas: "BroadcastingList2[int]" or "_size_2_t". 0 if the annotation is not one.
 int broadcast_length(const Tree& annotation, TypeRef& type);
 

@@ -11,7 +11,7 @@
 
 namespace kindling::script {
 
-class Item {
+class KINDLING_VISIBLE Item {
 public:
     enum class Tag : uint8_t { None, Bool, Int, Float, Device, Tensor, /* counted by Object: */ Complex, Str, List, Tuple, Dict, Instance, Future, Foreign };
 
@@ -126,12 +126,12 @@ inline Item::Dict& Item::dict() const { return *static_cast<Dict*>(object_); }
 bool equal(const Item& a, const Item& b);
 
 /// Equal as constants of a graph are: of one type and the same value.
-bool operator==(const Item& a, const Item& b);
+KINDLING_VISIBLE bool operator==(const Item& a, const Item& b);
 /// As a graph shows a constant: "2.", "\"text\"", "[1, 2]".
-std::string str(const Item& item);
+KINDLING_VISIBLE std::string str(const Item& item);
 /// A number with a point as TorchScript writes one: "1.", "0.10000000000000001".
-std::string float_text(double number);
-std::string device_text(Device device);
-std::string quoted(const std::string& text);
+KINDLING_VISIBLE std::string float_text(double number);
+KINDLING_VISIBLE std::string device_text(Device device);
+KINDLING_VISIBLE std::string quoted(const std::string& text);
 
 }  // namespace kindling::script

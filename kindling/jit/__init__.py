@@ -1,6 +1,8 @@
 """``torch.jit``: scripts are not there yet, and nothing waits for them: what would compile gives the function or module itself."""
 from kindling import _eagerly
 
+builtins_isinstance = isinstance      # this module has one of its own
+
 
 def is_scripting():
     """False."""
@@ -27,8 +29,39 @@ def _check_ready(module):
 # They say something to a compiler; without one the function stays what it is.
 ignore, unused, export, script_method, script_if_tracing, interface, _overload, _overload_method = map(_eagerly.mark, (
     "ignore", "unused", "export", "script_method", "script_if_tracing", "interface", "_overload", "_overload_method"))
-script, trace, trace_module, freeze, optimize_for_inference = (_eagerly.command(name, "jit", _check_ready) for name in (
-    "script", "trace", "trace_module", "freeze", "optimize_for_inference"))
+trace, trace_module, freeze, optimize_for_inference = (_eagerly.command(name, "jit", _check_ready) for name in (
+    "trace", "trace_module", "freeze", "optimize_for_inference"))
+
+
+def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+    """Compiles a function to a script: a typed program that runs without Python.
+
+    Args:
+        obj: a Python function. Parameters without an annotation are tensors. Modules and classes run as they are.
+
+    Returns:
+        ScriptFunction: called as the function is; ``graph`` shows what it does. What scripts cannot do yet gives the function itself.
+
+    RuntimeError that shows the line where the function is no TorchScript.
+
+    >>> import kindling as torch
+    >>> @torch.jit.script
+    ... def double(x):
+    ...     return x * 2
+    >>> double(torch.tensor(3))
+    tensor(6)
+    """
+    import types
+    if not builtins_isinstance(obj, types.FunctionType):
+        _eagerly.tell("jit.script")
+        _check_ready(obj)
+        return obj
+    from kindling.jit import _frontend
+    try:
+        return _frontend.compile_function(obj)
+    except NotImplementedError:
+        _eagerly.tell("jit.script")
+        return obj
 enable_onednn_fusion, run_frozen_optimizations = map(_eagerly.nothing, ("enable_onednn_fusion", "run_frozen_optimizations"))
 
 
@@ -105,11 +138,7 @@ load, save = map(_refuse, ("load", "save"))
 # For annotations, isinstance, warning filters and except clauses: compiled modules are not there, so nothing is one.
 _CLASSES = {"RecursiveScriptModule": "ScriptModule", "TracedModule": "ScriptModule", "TopLevelTracedModule": "TracedModule",
             "ONNXTracedModule": "Module", "ScriptModule": "Module"}
-_SCRIPTS = ("CompilationUnit", "ScriptFunction", "fork", "wait", "_fork", "_wait")
-
-
-class Error(Exception):
-    """An error of compiled code."""
+_SCRIPTS = ("fork", "wait", "_fork", "_wait")
 
 
 class TracingCheckError(Exception):
@@ -135,6 +164,12 @@ def __getattr__(name):
     import kindling
     if name in _SCRIPTS:
         value = getattr(kindling, name.lstrip("_"))
+    elif name == "Error":
+        from kindling._script import JITException as value
+    elif name == "CompilationUnit":
+        from kindling.jit._frontend import CompilationUnit as value
+    elif name == "ScriptFunction":
+        from kindling.jit._script_function import ScriptFunction as value
     elif name == "Future":
         value = kindling.futures.Future
     elif name in _CLASSES:

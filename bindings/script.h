@@ -1,0 +1,54 @@
+// bindings/script.h: scripts in Python: items and objects, functions, units, graphs.
+#pragma once
+#include <deque>
+#include <map>
+
+#include "bindings/python.h"
+#include "script/class.h"
+#include "script/parser.h"
+#include "script/run.h"
+
+namespace kindling::python {
+
+namespace ks = kindling::script;
+
+/// The item that an object is as a value of a type. False, and no error set, if it is none.
+bool to_item(PyObject* object, ks::TypeRef type, ks::Item& item);
+/// The type that an object has by itself (for Any, and for constants); null if scripts know no such type.
+ks::TypeRef inferred_type(PyObject* object);
+PyObject* from_item(const ks::Item& item);
+/// A capsule that holds an item: what objects of scripted classes keep as `_script_item`.
+PyObject* item_capsule(const ks::Item& item);
+PyObject* type_object(ks::TypeRef type);                // of kindling._types
+
+/// Functions that were compiled together, with what they are made of. Whoever has one of them keeps all of them.
+struct Unit : ks::Resolver {
+    ~Unit() override;
+    ks::TypeRef resolve(const std::string& name, const ks::Range& range) override;
+    ks::Function* function(const std::string& name) override;
+    ks::Outside outside(const std::string& name, const ks::Range& range) override;
+
+    std::deque<ks::Source> sources;
+    ks::Trees trees;
+    std::map<std::string, const ks::Tree*> trees_by_name;        // not compiled yet
+    std::map<std::string, std::unique_ptr<ks::Function>> functions;
+    std::vector<std::string> order;
+    PyObject* surroundings = nullptr;    // asked about names: surroundings(name, is_type)
+    std::vector<PyObject*> kept;         // other units' functions that are called here
+};
+
+/// The Python object of a function: a ScriptFunction.
+PyObject* script_function(std::shared_ptr<Unit> unit, ks::Function* function);
+ks::Function* function_of(PyObject* object);            // null if it is none
+/// Calls a function with Python's arguments.
+PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssize_t count, PyObject* keyword_names, const ks::Item* self = nullptr);
+/// The Python object of a graph.
+PyObject* graph_object(std::shared_ptr<ks::Graph> graph);
+/// In a catch clause: makes the current exception the Python error; what a script raised is a torch.jit.Error.
+PyObject* set_script_error();
+
+template <class F> PyObject* guarded_script(F&& body) {
+    try { return body(); } catch (...) { return set_script_error(); }
+}
+
+}  // namespace kindling::python
