@@ -24,6 +24,7 @@
 #pragma once
 #include <initializer_list>
 #include <type_traits>
+#include <unordered_map>
 
 #include "kernels/scalar/function.h"
 
@@ -43,7 +44,7 @@ public:
     void enter(Block block);
     void seal(Block block);
     Block current() const { return current_; }
-    /// Whether the current block has been ended: what follows in the source is unreachable.
+    /// Whether the current block has been ended. What is written then goes to a block that nothing reaches.
     bool ended() const;
     void jump(Block to);
     void branch(Value condition, Block yes, Block no);
@@ -81,6 +82,8 @@ public:
     Value select(Value condition, Value a, Value b);
     /// To F64, F32 or I64 from any type that converts; the value itself where it has the type.
     Value convert(Type to, Value a);
+    /// The same bits as I64, F64 or F32.
+    Value bits(Type to, Value a);
 
     // ---- memory
     // A load that depends on a check must depend on the check's result: load(data, index(i, size)), not load(data, i). Then
@@ -113,16 +116,24 @@ private:
     struct Waiting { uint32_t phi, variable; };
     std::vector<std::vector<Waiting>> waiting_;     // [block]: phis without operands
     std::vector<bool> sealed_;
+    struct Join { uint32_t block; Waiting phi; };
+    std::vector<Join> joins_;                       // phis to be filled; a list, as recursion would need a deep stack
+    std::unordered_map<uint64_t, uint32_t> constants_[6];   // by type
 
+    BasicBlock& open();
     Value append(const Node& node);
-    Value constant(Type type, int64_t bits);
+    Value pure(Op op, Type result, Value a, Value b = {}, Value c = {});
+    Value place(Node& node, Value base, Value index, int64_t scale, int64_t displacement);
+    Value constant(Type type, uint64_t bits);
     uint32_t exit(int32_t code, const Value* values, size_t count);
     uint32_t list(const Value* values, size_t count);
     void edge(Block to);
     void write(uint32_t block, uint32_t variable, uint32_t value);
     uint32_t read(uint32_t block, uint32_t variable);
     uint32_t new_phi(uint32_t block, Type type);
+    uint32_t look_up(uint32_t block, uint32_t variable);
     void fill(uint32_t block, Waiting waiting);
+    void fill_joins();
 };
 
 namespace detail {

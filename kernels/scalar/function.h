@@ -33,7 +33,7 @@ enum class Op : uint8_t {
     ToF64,                         // of I64, F32, Bool
     ToF32,                         // of I64, F64, Bool
     ToI64,                         // of F32, F64 (towards zero; NaN and what does not fit: the least number), Bool, Address
-    Bits,                          // I64 of F64, F64 of I64: the same bits
+    Bits,                          // I64 of F64 or F32, F64 or F32 of I64: the same bits, or the low 32
     Load, Store,                   // at base + index * scale + displacement
     Call,                          // a C function
     Index,                         // the first input, an index that is below the second as unsigned; else the exit
@@ -84,10 +84,7 @@ struct Node {
     uint32_t input[3] = {};        // Load: base, index or 0. Store: base, index or 0, value
     uint32_t extra = 0;            // Index, Check, Poll: the exit. Call: the callee. Parameter: its number
     uint32_t list = 0, count = 0;  // Phi, Call: operands, in `operands`
-    union {
-        int64_t integer = 0;       // Constant: I64, Bool, Address
-        double real;               // F64, F32
-    };
+    uint64_t bits = 0;             // Constant: as in a register; of F32, the low 32
 };
 
 /// A way out: the code that `run` returns, and what it leaves in the slots. Code 0 is the ordinary return.
@@ -108,7 +105,7 @@ struct BasicBlock {
 
 struct Function {
     std::string name;
-    std::vector<Node> nodes = std::vector<Node>(1);     // [0]: no value
+    std::vector<Node> nodes = std::vector<Node>(1);     // [0]: no value. Constants stand in no block
     std::vector<BasicBlock> blocks;                     // [0]: entry; it has no predecessors
     std::vector<uint32_t> operands;                     // of phis, calls and exits
     std::vector<Exit> exits;
@@ -122,5 +119,7 @@ struct Function {
 std::string text(const Function& function);
 /// What is wrong with it, or an empty text.
 std::string verify(const Function& function);
+/// What is wrong with the node's types, or an empty text.
+std::string mistyped(const Function& function, const Node& node);
 
 }  // namespace kindling::scalar
