@@ -340,34 +340,34 @@ uint32_t Builder::exit(int32_t code, const Value* values, size_t count) {
     return static_cast<uint32_t>(function_.exits.size() - 1);
 }
 
-Value Builder::index(Value index, Value size, int32_t code, std::initializer_list<Value> values) {
+Value Builder::index(Value index, Value size, int32_t code, const Value* values, size_t count) {
     Node node;
     node.op = Op::Index;
     node.type = Type::I64;
     KINDLING_ASSERT(type(index) == Type::I64 && type(size) == Type::I64);
     node.input[0] = index.id, node.input[1] = size.id;
-    node.extra = exit(code, values.begin(), values.size());
+    node.extra = exit(code, values, count);
     return append(node);
 }
 
-Value Builder::python_index(Value at, Value size, int32_t code, std::initializer_list<Value> values) {
+Value Builder::python_index(Value at, Value size, int32_t code, const Value* values, size_t count) {
     const Value from_front = select(less(at, integer(0)), add(at, size), at);
-    return index(from_front, size, code, values);
+    return index(from_front, size, code, values, count);
 }
 
-void Builder::check(Value condition, int32_t code, std::initializer_list<Value> values) {
+void Builder::check(Value condition, int32_t code, const Value* values, size_t count) {
     KINDLING_ASSERT(type(condition) == Type::Bool);
     Node node;
     node.op = Op::Check;
     node.input[0] = condition.id;
-    node.extra = exit(code, values.begin(), values.size());
+    node.extra = exit(code, values, count);
     append(node);
 }
 
-void Builder::poll(int32_t code, std::initializer_list<Value> values) {
+void Builder::poll(int32_t code, const Value* values, size_t count) {
     Node node;
     node.op = Op::Poll;
-    node.extra = exit(code, values.begin(), values.size());
+    node.extra = exit(code, values, count);
     append(node);
 }
 

@@ -101,12 +101,22 @@ public:
 
     // ---- checks. The values stand in the slots if the exit is taken.
     /// The index, known to be at least 0 and less than size.
-    Value index(Value index, Value size, int32_t code, std::initializer_list<Value> values = {});
+    Value index(Value index, Value size, int32_t code, const Value* values, size_t count);
+    Value index(Value index, Value size, int32_t code, std::initializer_list<Value> values = {}) {
+        return this->index(index, size, code, values.begin(), values.size());
+    }
     /// As Python indexes: below 0 it counts from the end.
-    Value python_index(Value index, Value size, int32_t code, std::initializer_list<Value> values = {});
-    void check(Value condition, int32_t code, std::initializer_list<Value> values = {});
+    Value python_index(Value index, Value size, int32_t code, const Value* values, size_t count);
+    Value python_index(Value index, Value size, int32_t code, std::initializer_list<Value> values = {}) {
+        return python_index(index, size, code, values.begin(), values.size());
+    }
+    void check(Value condition, int32_t code, const Value* values, size_t count);
+    void check(Value condition, int32_t code, std::initializer_list<Value> values = {}) {
+        check(condition, code, values.begin(), values.size());
+    }
     /// At the back edge of each loop that may be long.
-    void poll(int32_t code, std::initializer_list<Value> values = {});
+    void poll(int32_t code, const Value* values, size_t count);
+    void poll(int32_t code, std::initializer_list<Value> values = {}) { poll(code, values.begin(), values.size()); }
 
 private:
     Function& function_;
