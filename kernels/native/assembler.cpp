@@ -22,6 +22,7 @@ std::string hex(int64_t value) {
 }
 
 std::string address(const Place& place) {
+    if (place.constant) return "[rip+constants]";
     std::string text = std::string("[") + general_names[place.base];
     if (place.index >= 0) text += format("+%s*%d", general_names[place.index], place.scale);
     // rbp and r13 need an offset, even if it is 0
@@ -45,7 +46,14 @@ const char* memory_name(int bytes) {
 
 const FormFacts& facts(Form form) { return all_facts[static_cast<int>(form)]; }
 
-std::string general_name(int reg) { return general_names[reg]; }
+std::string general_name(int reg, int bytes) {
+    const std::string name = general_names[reg];
+    if (bytes == 8) return name;
+    if (reg >= 8) return name + (bytes == 4 ? "d" : bytes == 2 ? "w" : "b");
+    if (bytes == 4) return "e" + name.substr(1);
+    if (bytes == 2) return name.substr(1);
+    return reg < 4 ? name.substr(1, 1) + "l" : name.substr(1) + "l";
+}
 std::string register_name(int reg, int bytes) {
     return format("%cmm%d", bytes == 64 ? 'z' : bytes == 32 ? 'y' : 'x', reg);
 }
@@ -65,6 +73,12 @@ void Assembler::rm(int reg, const Place& place, int compress) {
     const unsigned field = static_cast<unsigned>(reg & 7) << 3;
     if (place.reg >= 0) {
         byte(0xC0u | field | static_cast<unsigned>(place.reg & 7));
+        return;
+    }
+    if (place.constant) {
+        byte(field | 5);
+        constants.push_back({here(), here() + 4, place.offset});
+        word32(0);
         return;
     }
     const unsigned base = place.base & 7u;
@@ -94,7 +108,7 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
     const int in_field = shift ? row.digit : reg, in_vvvv = shift ? reg : row.flags & Three ? source : 0;
     const bool memory = place.reg < 0;
     const int fraction = row.flags & Half ? 1 : row.flags & Quarter ? 2 : 0;
-    const unsigned b = static_cast<unsigned>(memory ? place.base : place.reg);
+    const unsigned b = static_cast<unsigned>(!memory ? place.reg : place.constant ? 0 : place.base);
     const unsigned x = memory ? (place.index >= 0 ? static_cast<unsigned>(place.index) : 0) : b >> 1;  // EVEX: bit 4
     const unsigned r = static_cast<unsigned>(in_field), v = static_cast<unsigned>(in_vvvv);
     int compress = 1;
@@ -126,7 +140,9 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
     rm(in_field, place, compress);
     if (row.flags & Imm) byte(static_cast<unsigned>(immediate) & 0xFF);
     if (row.flags & Is4) byte(static_cast<unsigned>(immediate) << 4);
+    if (place.constant) constants.back().after = here();
     if (!listing) return;
+    const bool wide = row.flags & VexW;
 
     const int half = row.flags & RegHalf ? bytes / 2 : bytes;
     auto vector = [&](int which, int length) { return register_name(which, length < 16 ? 16 : length); };
@@ -138,8 +154,7 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
                                                                        ? 16
                                                                        : half);
     if (row.flags & ToGeneral) {
-        first = general_names[reg];
-        first = reg < 8 ? "e" + first.substr(1) : first + "d";
+        first = general_name(reg, wide ? 8 : 4);
     }
     std::string last;
     const int rm_bytes = row.flags & Scalar ? row.element : row.flags & Extract ? 16 : bytes >> fraction;
@@ -150,8 +165,7 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
         if (place.repeated && row.flags & RegHalf && bytes < 64)
             last += format("{1to%d}", bytes / 8); // else its length is unknown
     } else if (row.flags & FromGeneral) {
-        last = general_names[place.reg];
-        last = place.reg < 8 ? "e" + last.substr(1) : last + "d";
+        last = general_name(place.reg, wide ? 8 : 4);
     } else {
         last = row.flags & (Masks | FromMask) ? mask_name(place.reg) : vector(place.reg, rm_bytes);
     }
@@ -255,8 +269,7 @@ void Assembler::compare(General a, int32_t value) {
 void Assembler::zero(General reg) {
     const int from = here();
     general(0x31, reg, Place::of(reg), false);
-    std::string name = general_names[reg];
-    name = reg < 8 ? "e" + name.substr(1) : name + "d";
+    const std::string name = general_name(reg, 4);
     if (listing) line(from, format("xor %s,%s", name.c_str(), name.c_str()));
 }
 void Assembler::test_low_byte_of_rax() {
@@ -267,17 +280,8 @@ void Assembler::test_low_byte_of_rax() {
 
 namespace {
 const char* condition_name(Condition condition) {
-    switch (condition) {
-        case Condition::Below: return "jb";
-        case Condition::AboveEqual: return "jae";
-        case Condition::Zero: return "je";
-        case Condition::NotZero: return "jne";
-        case Condition::BelowEqual: return "jbe";
-        case Condition::Above: return "ja";
-        case Condition::Less: return "jl";
-        case Condition::GreaterEqual: return "jge";
-    }
-    return "";
+    static constexpr char names[16][3] = {"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"};
+    return names[static_cast<int>(condition)];
 }
 }  // namespace
 
@@ -286,7 +290,7 @@ int Assembler::jump(Condition condition) {
     byte(0x0F);
     byte(0x80u | static_cast<unsigned>(condition));
     word32(0);
-    if (listing) line(from, std::string(condition_name(condition)) + " forward");
+    if (listing) line(from, std::string("j") + condition_name(condition) + " forward");
     return here() - 4;
 }
 int Assembler::jump() {
@@ -301,7 +305,7 @@ void Assembler::jump_back(Condition condition, int target) {
     byte(0x0F);
     byte(0x80u | static_cast<unsigned>(condition));
     word32(static_cast<uint32_t>(target - (here() + 4)));
-    if (listing) line(from, format("%s 0x%x", condition_name(condition), static_cast<unsigned>(target)));
+    if (listing) line(from, format("j%s 0x%x", condition_name(condition), static_cast<unsigned>(target)));
 }
 void Assembler::jump_back(int target) {
     const int from = here();
@@ -341,6 +345,125 @@ void Assembler::fetch(const Place& place, bool to_write) {
     byte(0x0F), byte(to_write ? 0x0D : 0x18);
     rm(1, place, 1);
     if (listing) line(from, std::string(to_write ? "prefetchw BYTE PTR " : "prefetcht0 BYTE PTR ") + address(place));
+}
+
+/// An opcode of one byte, or two from 0x0F00 on; registers and memory of 1, 2, 4 or 8 bytes.
+void Assembler::instruction(int opcode, int reg, const Place& place, int bytes, int immediate_bytes, int64_t immediate) {
+    const unsigned b = static_cast<unsigned>(place.reg >= 0 ? place.reg : place.constant ? 0 : place.base);
+    const unsigned x = place.reg < 0 && place.index >= 0 ? static_cast<unsigned>(place.index) : 0;
+    const unsigned rex = 0x40 | (bytes == 8 ? 8u : 0) | (static_cast<unsigned>(reg) & 8) >> 1 | (x & 8) >> 2 | (b & 8) >> 3;
+    if (bytes == 2) byte(0x66);
+    // A byte of rsp to rdi needs the prefix, or it is one of rax to rbx.
+    if (rex != 0x40 || (bytes == 1 && ((opcode == 0x88 && reg >= 4) || place.reg >= 4))) byte(rex);
+    if (opcode >= 0x0F00) byte(0x0F);
+    byte(static_cast<unsigned>(opcode) & 0xFF);
+    rm(reg, place, 1);
+    for (int i = 0; i < immediate_bytes; i++) byte(static_cast<unsigned>(immediate >> (8 * i)) & 0xFF);
+    if (place.reg < 0 && place.constant) constants.back().after = here();
+}
+
+namespace {
+std::string operand_text(const Place& place, int bytes) {
+    return place.reg >= 0 ? general_name(place.reg, bytes) : std::string(memory_name(bytes)) + " PTR " + address(place);
+}
+const char* arithmetic_name(Arithmetic op) {
+    static constexpr char names[8][4] = {"add", "or", "", "", "and", "sub", "xor", "cmp"};
+    return names[static_cast<int>(op)];
+}
+std::string immediate_text(int64_t value) { return format("0x%llx", static_cast<unsigned long long>(value)); }
+bool short_form(int32_t value) { return value >= -128 && value <= 127; }
+}  // namespace
+
+void Assembler::operate(Arithmetic op, General to, const Place& place) {
+    const int from = here();
+    instruction(static_cast<int>(op) * 8 + 3, to, place, 8);
+    if (listing) line(from, format("%s %s,%s", arithmetic_name(op), general_names[to], operand_text(place, 8).c_str()));
+}
+void Assembler::operate(Arithmetic op, const Place& to, int32_t value, int bytes) {
+    const int from = here();
+    const bool brief = bytes == 1 || short_form(value);
+    instruction(bytes == 1 ? 0x80 : brief ? 0x83 : 0x81, static_cast<int>(op), to, bytes, brief ? 1 : 4, value);
+    if (listing) line(from, format("%s %s,%s", arithmetic_name(op), operand_text(to, bytes).c_str(), immediate_text(value).c_str()));
+}
+void Assembler::operate(Single op, General reg) {
+    const int from = here();
+    instruction(0xF7, static_cast<int>(op), Place::of(reg), 8);
+    if (listing) line(from, format("%s %s", op == Single::Not ? "not" : op == Single::Negate ? "neg" : "idiv", general_names[reg]));
+}
+void Assembler::multiply(General to, const Place& place) {
+    const int from = here();
+    instruction(0x0FAF, to, place, 8);
+    if (listing) line(from, format("imul %s,%s", general_names[to], operand_text(place, 8).c_str()));
+}
+void Assembler::multiply(General to, const Place& place, int32_t value) {
+    const int from = here();
+    const bool brief = short_form(value);
+    instruction(brief ? 0x6B : 0x69, to, place, 8, brief ? 1 : 4, value);
+    if (listing) line(from, format("imul %s,%s,%s", general_names[to], operand_text(place, 8).c_str(), immediate_text(value).c_str()));
+}
+void Assembler::sign_of_rax_to_rdx() {
+    const int from = here();
+    byte(0x48), byte(0x99);
+    if (listing) line(from, "cqo");
+}
+void Assembler::shift(Shift op, General reg, int count) {
+    const int from = here();
+    instruction(0xC1, static_cast<int>(op), Place::of(reg), 8, 1, count);
+    if (listing) line(from, format("%s %s,%s", op == Shift::Left ? "shl" : op == Shift::Right ? "shr" : "sar", general_names[reg], hex(count).c_str()));
+}
+void Assembler::shift_by(Shift op, General to, const Place& place, General count) {
+    const int from = here();
+    const unsigned b = static_cast<unsigned>(place.reg >= 0 ? place.reg : place.base);
+    const unsigned x = place.reg < 0 && place.index >= 0 ? static_cast<unsigned>(place.index) : 0;
+    byte(0xC4);
+    byte((~static_cast<unsigned>(to) & 8) << 4 | (~x & 8) << 3 | (~b & 8) << 2 | 2);
+    byte(0x80u | (~static_cast<unsigned>(count) & 15) << 3 | (op == Shift::Left ? 1u : op == Shift::Signed ? 2u : 3u));
+    byte(0xF7);
+    rm(to, place, 1);
+    if (listing)
+        line(from, format("%s %s,%s,%s", op == Shift::Left ? "shlx" : op == Shift::Signed ? "sarx" : "shrx", general_names[to],
+                          operand_text(place, 8).c_str(), general_names[count]));
+}
+void Assembler::address_of(General to, const Place& place) {
+    const int from = here();
+    instruction(0x8D, to, place, 8);
+    if (listing) line(from, format("lea %s,%s", general_names[to], address(place).c_str()));
+}
+void Assembler::load_narrow(General to, const Place& place, int bytes, bool is_signed) {
+    const int from = here();
+    // What is widened with zeros goes to the lower half: that clears the upper one.
+    const int opcode = bytes == 4 ? (is_signed ? 0x63 : 0x8B) : 0x0FB6 + (bytes == 2 ? 1 : 0) + (is_signed ? 8 : 0);
+    // A byte of rsp to rdi cannot be named without a prefix: what is widened from a register has a wide result then.
+    const int width = is_signed || (bytes == 1 && place.reg >= 4 && place.reg < 8) ? 8 : 4;
+    instruction(opcode, to, place, width);
+    if (listing)
+        line(from, format("%s %s,%s", bytes == 4 ? (is_signed ? "movsxd" : "mov") : is_signed ? "movsx" : "movzx",
+                          general_name(to, width).c_str(), operand_text(place, bytes).c_str()));
+}
+void Assembler::store_narrow(const Place& to, General reg, int bytes) {
+    const int from = here();
+    instruction(bytes == 1 ? 0x88 : 0x89, reg, to, bytes);
+    if (listing) line(from, format("mov %s,%s", operand_text(to, bytes).c_str(), general_name(reg, bytes).c_str()));
+}
+void Assembler::store_immediate(const Place& to, int32_t value, int bytes) {
+    const int from = here();
+    instruction(bytes == 1 ? 0xC6 : 0xC7, 0, to, bytes, bytes > 4 ? 4 : bytes, value);
+    if (listing) line(from, format("mov %s,%s", operand_text(to, bytes).c_str(), immediate_text(bytes == 1 ? value & 0xFF : bytes == 2 ? value & 0xFFFF : bytes == 4 ? static_cast<uint32_t>(value) : value).c_str()));
+}
+void Assembler::test(General a, General b) {
+    const int from = here();
+    instruction(0x85, b, Place::of(a), 8);
+    if (listing) line(from, format("test %s,%s", general_names[a], general_names[b]));
+}
+void Assembler::set_if(Condition condition, General low_byte) {
+    const int from = here();
+    instruction(0x0F90 + static_cast<int>(condition), 0, Place::of(low_byte), 1);
+    if (listing) line(from, format("set%s %s", condition_name(condition), general_name(low_byte, 1).c_str()));
+}
+void Assembler::move_if(Condition condition, General to, const Place& place) {
+    const int from = here();
+    instruction(0x0F40 + static_cast<int>(condition), to, place, 8);
+    if (listing) line(from, format("cmov%s %s,%s", condition_name(condition), general_names[to], operand_text(place, 8).c_str()));
 }
 
 void Assembler::bind(int place, int target) {

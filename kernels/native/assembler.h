@@ -1,4 +1,4 @@
-// kernels/native/assembler.h: the x86-64 forms that loop kernels need, and an encoder for them.
+// kernels/native/assembler.h: the x86-64 forms that loop kernels and scalar functions need, and an encoder for them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -157,6 +157,36 @@ enum Flags : uint32_t {
     X(KNot, "knotw", 0, 1, 0x44, -1, 0, V | Masks)                             \
     X(KOr, "korw", 0, 1, 0x45, -1, 0, V | Masks | Three | L1)                  \
     X(KXor, "kxorw", 0, 1, 0x47, -1, 0, V | Masks | Three | L1)                \
+    X(AddDouble, "vaddsd", 0xF2, 1, 0x58, -1, 8, V | Three | Scalar)           \
+    X(AddSingle, "vaddss", 0xF3, 1, 0x58, -1, 4, V | Three | Scalar)           \
+    X(SubDouble, "vsubsd", 0xF2, 1, 0x5C, -1, 8, V | Three | Scalar)           \
+    X(SubSingle, "vsubss", 0xF3, 1, 0x5C, -1, 4, V | Three | Scalar)           \
+    X(MulDouble, "vmulsd", 0xF2, 1, 0x59, -1, 8, V | Three | Scalar)           \
+    X(MulSingle, "vmulss", 0xF3, 1, 0x59, -1, 4, V | Three | Scalar)           \
+    X(DivDouble, "vdivsd", 0xF2, 1, 0x5E, -1, 8, V | Three | Scalar)           \
+    X(DivSingle, "vdivss", 0xF3, 1, 0x5E, -1, 4, V | Three | Scalar)           \
+    X(MinDouble, "vminsd", 0xF2, 1, 0x5D, -1, 8, V | Three | Scalar)           \
+    X(MinSingle, "vminss", 0xF3, 1, 0x5D, -1, 4, V | Three | Scalar)           \
+    X(MaxDouble, "vmaxsd", 0xF2, 1, 0x5F, -1, 8, V | Three | Scalar)           \
+    X(MaxSingle, "vmaxss", 0xF3, 1, 0x5F, -1, 4, V | Three | Scalar)           \
+    X(SqrtDouble, "vsqrtsd", 0xF2, 1, 0x51, -1, 8, V | Three | Scalar)         \
+    X(SqrtSingle, "vsqrtss", 0xF3, 1, 0x51, -1, 4, V | Three | Scalar)         \
+    X(RoundDouble, "vroundsd", 0x66, 3, 0x0B, -1, 8, V | Three | Scalar | Imm) \
+    X(RoundSingle, "vroundss", 0x66, 3, 0x0A, -1, 4, V | Three | Scalar | Imm) \
+    X(CmpDouble, "vcmpsd", 0xF2, 1, 0xC2, -1, 8, V | Three | Scalar | Imm)     \
+    X(CmpSingle, "vcmpss", 0xF3, 1, 0xC2, -1, 4, V | Three | Scalar | Imm)     \
+    X(TestDouble, "vucomisd", 0x66, 1, 0x2E, -1, 8, V | Scalar)                \
+    X(TestSingle, "vucomiss", 0, 1, 0x2E, -1, 4, V | Scalar)                   \
+    X(CvtSdSs, "vcvtsd2ss", 0xF2, 1, 0x5A, -1, 8, V | Three | Scalar)          \
+    X(CvtSsSd, "vcvtss2sd", 0xF3, 1, 0x5A, -1, 4, V | Three | Scalar)          \
+    X(CvtSiSd, "vcvtsi2sd", 0xF2, 1, 0x2A, -1, 8, V | Three | Scalar | VexW | FromGeneral) \
+    X(CvtSiSs, "vcvtsi2ss", 0xF3, 1, 0x2A, -1, 8, V | Three | Scalar | VexW | FromGeneral) \
+    X(CvtSdSi, "vcvttsd2si", 0xF2, 1, 0x2C, -1, 8, V | Scalar | VexW | ToGeneral) \
+    X(CvtSsSi, "vcvttss2si", 0xF3, 1, 0x2C, -1, 4, V | Scalar | VexW | ToGeneral) \
+    X(MovQFrom, "vmovq", 0x66, 1, 0x6E, -1, 8, V | Scalar | VexW | FromGeneral) \
+    X(MovQTo, "vmovq", 0x66, 1, 0x7E, -1, 8, V | Scalar | VexW | FromGeneral | Store) \
+    X(MovDFrom, "vmovd", 0x66, 1, 0x6E, -1, 4, V | Scalar | FromGeneral)       \
+    X(MovDTo, "vmovd", 0x66, 1, 0x7E, -1, 4, V | Scalar | FromGeneral | Store) \
     X(KOrTestB, "kortestb", 0x66, 1, 0x98, -1, 0, V | Masks)                   \
     X(KOrTestW, "kortestw", 0, 1, 0x98, -1, 0, V | Masks)
 
@@ -182,8 +212,14 @@ const FormFacts& facts(Form form);
 
 enum General : uint8_t { Rax, Rcx, Rdx, Rbx, Rsp, Rbp, Rsi, Rdi, R8, R9, R10, R11, R12, R13, R14, R15 };
 enum class Condition : uint8_t {
-    Below = 2, AboveEqual = 3, Zero = 4, NotZero = 5, BelowEqual = 6, Above = 7, Less = 12, GreaterEqual = 13
+    Below = 2, AboveEqual = 3, Zero = 4, NotZero = 5, BelowEqual = 6, Above = 7, Sign = 8, NotSign = 9, Parity = 10,
+    NotParity = 11, Less = 12, GreaterEqual = 13, LessEqual = 14, Greater = 15
 };
+inline Condition opposite(Condition condition) { return static_cast<Condition>(static_cast<uint8_t>(condition) ^ 1); }
+/// The numbers are those of the encoding.
+enum class Arithmetic : uint8_t { Add = 0, Or = 1, And = 4, Sub = 5, Xor = 6, Compare = 7 };
+enum class Single : uint8_t { Not = 2, Negate = 3, Divide = 7 };    // Divide: rdx:rax by the operand, signed
+enum class Shift : uint8_t { Left = 4, Right = 5, Signed = 7 };
 
 /// The r/m operand: a register, or memory at base + index * scale + offset.
 struct Place {
@@ -192,6 +228,7 @@ struct Place {
     int8_t index = -1;
     uint8_t scale = 1;
     bool repeated = false;  // broadcast: one element for all lanes
+    bool constant = false;  // [rip + ?]: the 32-bit distance is noted in `constants`, with `offset`
     int32_t offset = 0;
 
     static Place of(int reg) { Place place; place.reg = static_cast<int8_t>(reg); return place; }
@@ -217,6 +254,11 @@ public:
 
     std::vector<uint8_t> code;
     std::string* listing = nullptr;  // one instruction a line, if wanted
+    struct Distance {
+        int place, after;   // of the 32 bits, and what they count from
+        int32_t offset;
+    };
+    std::vector<Distance> constants;
 
     /// A vector form of `bytes` (16, 32, 64). `reg` is the register that is not r/m; Is4 has the fourth one in
     /// `immediate`. `source` is the one in vvvv. `mask` k1 to k7 merges, or writes zeros if `zero`.
@@ -245,6 +287,23 @@ public:
     void ret();
     void vzeroupper();
     void fetch(const Place& from, bool to_write);         // prefetcht0 or prefetchw
+
+    // ---- 64-bit integers, but where `bytes` says otherwise
+    void operate(Arithmetic op, General to, const Place& from);
+    void operate(Arithmetic op, const Place& to, int32_t value, int bytes = 8);   // 8 or 1
+    void operate(Single op, General reg);
+    void multiply(General to, const Place& from);
+    void multiply(General to, const Place& from, int32_t value);
+    void sign_of_rax_to_rdx();
+    void shift(Shift op, General reg, int count);
+    void shift_by(Shift op, General to, const Place& from, General count);        // BMI2
+    void address_of(General to, const Place& place);
+    void load_narrow(General to, const Place& from, int bytes, bool is_signed);   // 1, 2, 4; widened to 64 bits
+    void store_narrow(const Place& to, General from, int bytes);
+    void store_immediate(const Place& to, int32_t value, int bytes);              // 1, 2, 4, 8
+    void test(General a, General b);
+    void set_if(Condition condition, General low_byte);
+    void move_if(Condition condition, General to, const Place& from);
     /// The 32-bit distance at `place`, as returned by the functions above, is patched to lead here, or to `target`.
     void bind(int place) { bind(place, here()); }
     void bind(int place, int target);
@@ -257,11 +316,12 @@ private:
     void word32(uint32_t value);
     void rm(int reg, const Place& place, int compress);
     void general(int opcode, int reg, const Place& place, bool wide = true);
+    void instruction(int opcode, int reg, const Place& place, int bytes, int immediate_bytes = 0, int64_t immediate = 0);
     void line(int from, const std::string& text);
 };
 
-/// The name of a general register, and of a vector register of a length in bytes.
+/// The name of a vector register of a length in bytes, and of a general register or its lower part.
 std::string register_name(int reg, int bytes);
-std::string general_name(int reg);
+std::string general_name(int reg, int bytes = 8);
 
 }  // namespace kindling::native

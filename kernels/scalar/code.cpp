@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "kernels/scalar/interpreter.h"
+#include "kernels/scalar/machine.h"
 #include "kernels/scalar/passes.h"
 #include "runtime/threads.h"
 
@@ -45,7 +46,10 @@ std::unique_ptr<Code> compile(Function&& function, const Options& options) {
     if (options.trace) *options.trace += text(function);
     tidy(function);
     split_edges(function);
+    use_checked(function);
     if (options.trace) *options.trace += "\n" + text(function) + "\n";
+    if (options.native)
+        if (std::unique_ptr<Code> code = machine_code(function, options)) return code;
     return interpreted(function, options);
 }
 

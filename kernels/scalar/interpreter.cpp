@@ -172,12 +172,11 @@ word_Call: {
     NEXT(3);
 }
 word_Index:
-    if (RAW(2) >= RAW(3)) {
-        way = at[4];
+    if (RAW(1) >= RAW(2)) {
+        way = at[3];
         goto leave;
     }
-    RAW(1) = RAW(2);
-    NEXT(5);
+    NEXT(4);
 word_Check:
     if (!RAW(1)) {
         way = at[2];
@@ -310,7 +309,6 @@ Word Writer::simple(const Node& node) const {
         case Op::ToF32: return d ? Word::DToF : Word::IntToF;
         case Op::ToI64: return d ? Word::DToI : f ? Word::FToI : Word::Copy;
         case Op::Bits: return node.type == Type::F32 ? Word::Low32 : Word::Copy;
-        case Op::Proved: return Word::Copy;
         default: return comparison(node);
     }
 #undef FLOATING
@@ -378,7 +376,7 @@ void Writer::node(uint32_t id) {
         }
         case Op::Index:
             word(Word::Index);
-            raw(result(id)), raw(place(node.input[0])), raw(place(node.input[1])), raw(exit(node.extra));
+            raw(place(node.input[0])), raw(place(node.input[1])), raw(exit(node.extra));
             return;
         case Op::Check: word(Word::Check), raw(place(node.input[0])), raw(exit(node.extra)); return;
         case Op::Poll: word(Word::Poll), raw(exit(node.extra)); return;

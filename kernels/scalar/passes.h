@@ -10,6 +10,9 @@ void tidy(Function& function);
 /// the edges so.
 void split_edges(Function& function);
 
+/// The last of all: who reads a checked index reads the index itself. From here on nothing may be moved.
+void use_checked(Function& function);
+
 /// Replaces values: collects which, then rewrites every reading place at once.
 class Replacements {
 public:

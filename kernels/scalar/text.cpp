@@ -133,7 +133,7 @@ std::string mistyped(const Function& function, const Node& node) {
             right = a == Type::Address && (!node.input[1] || b == Type::I64) && type(2) == loaded_type(node.memory) &&
                     node.region != constant_region;
             break;
-        case Op::Index: right = a == Type::I64 && b == Type::I64 && t == Type::I64; break;
+        case Op::Index: right = a == Type::I64 && b == Type::I64 && (t == Type::I64 || t == Type::None); break;   // None: use_checked
         case Op::Proved: right = a == Type::I64 && t == Type::I64; break;
         case Op::Check: right = a == Type::Bool && t == Type::None; break;
         case Op::Phi:

@@ -178,6 +178,9 @@ void tidy(Function& function) {
         changed |= join_blocks(function);
     }
     drop_unused(function);
+    // Parameters first: their code is the function's first.
+    std::vector<uint32_t>& entry = function.blocks[0].nodes;
+    std::stable_partition(entry.begin(), entry.end(), [&](uint32_t id) { return function.nodes[id].op == Op::Parameter; });
 }
 
 void split_edges(Function& function) {
@@ -197,6 +200,20 @@ void split_edges(Function& function) {
             function.blocks[to].predecessors[place] = middle;
         }
     }
+}
+
+void use_checked(Function& function) {
+    Replacements replacements(function);
+    for (BasicBlock& block : function.blocks) {
+        for (uint32_t id : block.nodes) {
+            Node& node = function.nodes[id];
+            if (node.op != Op::Index && node.op != Op::Proved) continue;
+            replacements.replace(id, node.input[0]);
+            if (node.op == Op::Index) node.type = Type::None;
+        }
+        std::erase_if(block.nodes, [&](uint32_t id) { return function.nodes[id].op == Op::Proved; });
+    }
+    replacements.apply(function);
 }
 
 }  // namespace kindling::scalar

@@ -105,7 +105,8 @@ void test_forms(bool evex) {
                 int reg = registers[k], source = registers[(k + 1) % 4], other = registers[(k + 2) % 4];
                 if (row.flags & (FromMask | Masks)) other &= 7;
                 if (!masks && row.flags & ToMask && is_evex) source = (source + 20) % 32, other = (other + 11) % 32;
-                const bool memory_only = row.flags & Scalar && form != Form::BroadcastSs && form != Form::BroadcastSd;
+                const bool memory_only = row.flags & Scalar && form != Form::BroadcastSs && form != Form::BroadcastSd &&
+                                         (form < Form::AddDouble || form > Form::MovDTo);
                 const bool register_only = masks ? !(row.flags & Scalar) : row.flags & FromMask;
                 if (!memory_only && form != Form::MovUpsStore && form != Form::MovUpdStore && form != Form::MovNtPs) {
                     assembler.emit(form, bytes, reg, source, Place::of(other), immediate);
@@ -179,8 +180,57 @@ void test_general() {
     jumps.jump_back(Condition::Above, 3);
     jumps.jump_back(Condition::Less, 3);
     jumps.jump_back(Condition::GreaterEqual, 3);
+    for (Condition condition : {Condition::Sign, Condition::NotSign, Condition::Parity, Condition::NotParity, Condition::LessEqual, Condition::Greater})
+        jumps.jump_back(condition, 3);
     jumps.jump_back(9);
     compare(jumps, text);
+}
+
+void test_integers() {
+    Assembler assembler(false);
+    std::string listing;
+    assembler.listing = &listing;
+    const Place places[] = {Place::at(Rcx, 0), Place::at(R13, 8), Place::at(Rsp, 4096), Place::at(Rdx, R9, 8), Place::at(R12, -8),
+                            Place::of(Rax), Place::of(Rsi), Place::of(R11)};
+    for (General reg : {Rax, Rbx, Rbp, Rsi, R8, R12, R15}) {
+        for (const Place& place : places) {
+            for (Arithmetic op : {Arithmetic::Add, Arithmetic::Or, Arithmetic::And, Arithmetic::Sub, Arithmetic::Xor, Arithmetic::Compare}) {
+                assembler.operate(op, reg, place);
+                for (int32_t value : {5, -128, 128, -70000}) assembler.operate(op, place, value);
+                assembler.operate(op, place, 1, 1);
+            }
+            assembler.multiply(reg, place);
+            assembler.multiply(reg, place, 24);
+            assembler.multiply(reg, place, 100000);
+            for (Shift op : {Shift::Left, Shift::Right, Shift::Signed}) assembler.shift_by(op, reg, place, R14);
+            for (int bytes : {1, 2, 4}) {
+                for (bool is_signed : {false, true}) assembler.load_narrow(reg, place, bytes, is_signed);
+                if (place.reg < 0) assembler.store_narrow(place, reg, bytes), assembler.store_immediate(place, -3, bytes);
+            }
+            if (place.reg < 0) assembler.address_of(reg, place), assembler.store_immediate(place, 1000, 8);
+            for (int c = 2; c < 16; c++) assembler.move_if(static_cast<Condition>(c), reg, place);
+        }
+        for (Single op : {Single::Not, Single::Negate, Single::Divide}) assembler.operate(op, reg);
+        for (Shift op : {Shift::Left, Shift::Right, Shift::Signed}) assembler.shift(op, reg, 17);
+        assembler.test(reg, R9);
+        for (int c = 2; c < 16; c++) assembler.set_if(static_cast<Condition>(c), reg);
+    }
+    assembler.sign_of_rax_to_rdx();
+    compare(assembler, listing);
+    // Constants behind the code: what counts is where the instruction ends.
+    Assembler relative(false);
+    Place constant;
+    constant.constant = true;
+    relative.emit(Form::AddDouble, 16, 3, 4, constant);
+    relative.emit(Form::CmpDouble, 16, 3, 4, constant, 1);
+    relative.load(R9, constant);
+    relative.operate(Arithmetic::Compare, constant, 1000);
+    CHECK(relative.constants.size() == 4);
+    for (const Assembler::Distance& distance : relative.constants)
+        for (int i = 0; i < 4; i++) relative.code[static_cast<size_t>(distance.place + i)] = static_cast<uint8_t>((0x100 - distance.after) >> (8 * i));
+    int found = 0;
+    for (const std::string& text : disassembled(relative.code)) found += text.find("[rip+") != std::string::npos;
+    CHECK(found == 4);
 }
 
 void test_distances() {
@@ -206,6 +256,7 @@ int main() {
     test_forms(false);
     test_forms(true);
     test_general();
+    test_integers();
     test_distances();
     return finish("test_native_assembler");
 }
