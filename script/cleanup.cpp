@@ -49,9 +49,10 @@ void one_condition(Block* block) {
 // ---- dead code
 
 bool has_effects(const Node* node) {
-    static constexpr char kinds[][24] = {"prim::Print", "prim::RaiseException", "prim::CallFunction", "aten::Delete", "prim::ListUnpack"};
+    static constexpr char kinds[][24] = {"prim::Print", "prim::RaiseException", "prim::CallFunction", "prim::CallMethod", "prim::SetAttr", "prim::PythonOp",
+                                         "prim::Enter", "prim::Exit", "prim::fork", "aten::wait", "aten::Delete"};
     for (const char* kind : kinds)
-        if (node->kind == kind && !(node->is("prim::ListUnpack"))) return true;
+        if (node->kind == kind) return true;
     if (node->signature && (node->signature->effect == 'e' || node->signature->effect == 'w')) return true;
     for (const Block* block : node->blocks)
         for (const Node* each = block->first(); each != block->end; each = each->next)
@@ -238,7 +239,8 @@ private:
             items.push_back(*item);
         }
         Item result;
-        if (node->is("prim::TupleConstruct")) result = Item::tuple(node->output()->type, items);
+        if (node->is("prim::EnumName") || node->is("prim::EnumValue")) result = items[0].instance().slots[node->is("prim::EnumValue")];
+        else if (node->is("prim::TupleConstruct")) result = Item::tuple(node->output()->type, items);
         else if (node->signature && node->signature->builtin && node->signature->effect == 'p') {
             try {
                 node->signature->builtin(items.data(), items.size());

@@ -137,6 +137,32 @@ void erase(Block* block, Values* above) {
     }
 }
 
+// ---- with: between entering and leaving lies a block, so that what leaves early leaves the object too
+
+void gather_with(Block* block) {
+    for (Node* node = block->first(); node != block->end; node = node->next) {
+        for (Block* inner : node->blocks) gather_with(inner);
+        if (!node->is("prim::Enter")) continue;
+        Node* exit = node->next;
+        while (exit != block->end && !(exit->is("prim::Exit") && exit->input() == node->input())) exit = exit->next;
+        if (exit == block->end) continue;
+        Node* with = block->graph->create("prim::With", {}, 0)->insert_after(node);
+        Block *body = with->add_block(), *leave = with->add_block();
+        while (with->next != exit) with->next->move_before(body->end);
+        exit->move_before(leave->end);
+    }
+}
+void spread_with(Block* block) {
+    for (Node *node = block->first(), *next; node != block->end; node = next) {
+        next = node->next;
+        for (Block* inner : node->blocks) spread_with(inner);
+        if (!node->is("prim::With")) continue;
+        inline_before(node, node->blocks[0]);
+        inline_before(node, node->blocks[1]);
+        node->destroy();
+    }
+}
+
 // ---- exits
 
 /// Whether a block was left, and what it gives then.
@@ -261,6 +287,7 @@ private:
                 node->destroy();
             } else if (node->is("prim::If")) exit = transform_if(node);
             else if (node->is("prim::Loop")) exit = transform_loop(node);
+            else if (node->is("prim::With")) exit = transform(node->blocks[0]);
             else continue;
             if (exit.left == yes_ || exit.left == throws_) {
                 delete_from(block, next);
@@ -336,8 +363,10 @@ void to_ssa(Graph& graph) {
     continuations(graph.block, nullptr, no);
     inline_conditions(graph.block);
     erase(graph.block, nullptr);
+    gather_with(graph.block);
     Exits(graph).run("prim::LoopContinuation");
     Exits(graph).run("prim::ReturnStmt");
+    spread_with(graph.block);
     join_all(graph.block);
 }
 

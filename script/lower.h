@@ -14,13 +14,19 @@ struct Function {
     std::shared_ptr<Code> code;          // made of the graph at the first call
 };
 
+struct Class;
+
 /// What surrounds a script: a module of Python's (its attributes are asked for by dotted names), a constant, an operator.
 struct Outside {
-    enum Kind { Nothing, Module, Constant, Builtin, Script, Exception, Type } kind = Nothing;
-    std::string name = {};               // of a Builtin: "aten::relu"; of an Exception: "builtins.ValueError"
-    Item constant = {};                  // its type is the value's type (dtypes are ints)
+    enum Kind { Nothing, Module, Constant, Builtin, Script, Exception, Type, Special, Foreign, Choice, Unusable } kind = Nothing;
+    std::string name = {};               // of a Builtin: "aten::relu"; of an Exception: "builtins.ValueError"; of a Special: a form of the
+                                         // language ("annotate"); of a Choice: the flag's; of Unusable: the type in Python
+    Item constant = {};                  // its type is the value's type (dtypes are ints); of a Foreign: what is called; of a Choice: its default
     Function* function = nullptr;        // of a Script
     TypeRef type = nullptr;              // of a Type: calling it makes one
+    Signature signature = {};            // of a Foreign
+    size_t place = 0;                    // of a Choice: the flag's
+    std::vector<Outside> parts = {};     // of a Choice: if the flag is true, if it is false; of a Script: further overloads
 };
 
 /// What a name stands for that the function does not define: other functions of the unit.
@@ -32,10 +38,15 @@ struct KINDLING_VISIBLE Resolver : TypeResolver {
         (void)dotted_name, (void)range;
         return {};
     }
+    /// A parameter's default where the surroundings know it better than the text.
+    virtual bool default_of(const std::string& parameter, TypeRef type, Item& value) {
+        (void)parameter, (void)type, (void)value;
+        return false;
+    }
 };
 
-/// The graph and signature of a definition. RuntimeError that shows the line.
-KINDLING_VISIBLE void lower(const Tree& definition, Resolver& resolver, Function& function);
+/// The graph and signature of a definition. RuntimeError that shows the line. `self`: the class that it is a method of.
+KINDLING_VISIBLE void lower(const Tree& definition, Resolver& resolver, Function& function, Class* self = nullptr);
 
 // The steps after the tree was walked, in order.
 void to_ssa(Graph& graph);                // stores and loads become values, exits become structure (exits.cpp)

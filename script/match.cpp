@@ -180,11 +180,32 @@ Value* convert(Graph& graph, const Range& range, TypeRef type, Value* value, boo
 
 std::vector<Value*> match_call(Graph& graph, const Range& range, const Signature& signature, const std::vector<Given>& positional,
                                const std::vector<Given>& keywords, std::vector<TypeRef>& results) {
+    std::vector<Value*> inputs;
+    match_calls(graph, range, {&signature}, positional, keywords, inputs, results);
+    return inputs;
+}
+
+static size_t match_any(Graph& graph, const Range& range, const std::vector<const Signature*>& all, const std::vector<Given>& positional,
+                        const std::vector<Given>& keywords, const Given* self, Matched& made) {
+    for (int round = all.size() == 1; round < 2; round++)
+        for (size_t i = 0; i < all.size(); i++)
+            if (std::optional<Matched> matched = Matcher(graph, range, *all[i], round, nullptr).match(positional, keywords, self)) {
+                made = std::move(*matched);
+                return i;
+            }
     std::string why;
-    auto matched = Matcher(graph, range, signature, true, &why).match(positional, keywords, nullptr);
-    if (!matched) fail_at(range, "%s", why.c_str());
-    results = std::move(matched->results);
-    return std::move(matched->inputs);
+    for (const Signature* each : all) Matcher(graph, range, *each, true, &why).match(positional, keywords, self);
+    if (all.size() == 1) fail_at(range, "%s", why.c_str());
+    fail_at(range, "Arguments for call are not valid.\nThe following variants are available:\n%s\nThe original call is", indented(why).c_str());
+}
+
+size_t match_calls(Graph& graph, const Range& range, const std::vector<const Signature*>& all, const std::vector<Given>& positional,
+                   const std::vector<Given>& keywords, std::vector<Value*>& inputs, std::vector<TypeRef>& results) {
+    Matched made;
+    const size_t which = match_any(graph, range, all, positional, keywords, nullptr, made);
+    inputs = std::move(made.inputs);
+    results = std::move(made.results);
+    return which;
 }
 
 Value* call_builtin(Graph& graph, const Range& range, const std::string& name, const std::vector<Given>& positional,
@@ -192,23 +213,11 @@ Value* call_builtin(Graph& graph, const Range& range, const std::string& name, c
     const std::vector<const Signature*>& all = signatures_of(name);
     if (all.empty())
         fail_at(range, "Unknown builtin op: %s.\nCould not find any similar ops to %s. This op may not exist or may not be currently supported in TorchScript.\n", name.c_str(), name.c_str());
-    std::optional<Matched> matched;
-    const Signature* found = nullptr;
-    std::string why;
-    for (int round = all.size() == 1; round < 2 && !matched; round++)
-        for (const Signature* each : all)
-            if ((matched = Matcher(graph, range, *each, round, nullptr).match(positional, keywords, self))) {
-                found = each;
-                break;
-            }
-    if (!matched) {
-        for (const Signature* each : all) Matcher(graph, range, *each, true, &why).match(positional, keywords, self);
-        if (all.size() == 1) fail_at(range, "%s", why.c_str());
-        fail_at(range, "Arguments for call are not valid.\nThe following variants are available:\n%s\nThe original call is", indented(why).c_str());
-    }
-    Node* node = graph.insert(graph.create(name, matched->inputs, 0))->at(range);
+    Matched matched;
+    const Signature* found = all[match_any(graph, range, all, positional, keywords, self, matched)];
+    Node* node = graph.insert(graph.create(name, matched.inputs, 0))->at(range);
     node->signature = found;
-    for (TypeRef type : matched->results) node->add_output(type);
+    for (TypeRef type : matched.results) node->add_output(type);
     if (node->outputs.size() == 1) return node->output();
     std::vector<TypeRef> types;
     for (const Value* output : node->outputs) types.push_back(output->type);

@@ -20,6 +20,9 @@ Value* convert(Graph& graph, const Range& range, TypeRef type, Value* value, boo
 /// The values for a signature's arguments. RuntimeError with the reasons.
 std::vector<Value*> match_call(Graph& graph, const Range& range, const Signature& signature, const std::vector<Given>& positional,
                                const std::vector<Given>& keywords, std::vector<TypeRef>& results);
+/// As `match_call` for one of several signatures, of which the first that fits is taken, without conversions if one does; its place.
+size_t match_calls(Graph& graph, const Range& range, const std::vector<const Signature*>& all, const std::vector<Given>& positional,
+                   const std::vector<Given>& keywords, std::vector<Value*>& inputs, std::vector<TypeRef>& results);
 /// A call of one of a builtin's overloads; none or many results become a tuple.
 Value* call_builtin(Graph& graph, const Range& range, const std::string& name, const std::vector<Given>& positional,
                     const std::vector<Given>& keywords = {}, const Given* self = nullptr);

@@ -9,6 +9,7 @@ namespace kindling::script {
 namespace {
 
 constexpr int lines_around = 3;
+constinit thread_local Compiling* innermost = nullptr;
 
 size_t line_begin(const std::string& text, size_t at) {
     while (at > 0 && text[at - 1] != '\n') at--;
@@ -73,6 +74,18 @@ std::string Range::highlight(const char* function) const {
     return out;
 }
 
+Compiling::Compiling(std::string name, const Range& at) : name_(std::move(name)), at_(at), above_(innermost) { innermost = this; }
+Compiling::~Compiling() { innermost = above_; }
+void Compiling::at(const Range& statement) {
+    if (innermost) innermost->at_ = statement;
+}
+std::string callers() {
+    std::string out;
+    for (const Compiling* each = innermost; each && each->above_; each = each->above_)
+        out += "'" + each->name_ + "' is being compiled since it was called from '" + each->above_->name_ + "'\n" + each->above_->at_.highlight();
+    return out;
+}
+
 void fail_at(const Range& range, const char* pattern, ...) {
     va_list arguments, again;
     va_start(arguments, pattern);
@@ -82,7 +95,7 @@ void fail_at(const Range& range, const char* pattern, ...) {
     std::string text(static_cast<size_t>(length), '\0');
     std::vsnprintf(text.data(), text.size() + 1, pattern, arguments);
     va_end(arguments);
-    throw Error(ErrorKind::Runtime, "\n" + text + ":\n" + range.highlight());
+    throw Error(ErrorKind::Runtime, "\n" + text + ":\n" + range.highlight() + callers());
 }
 
 }  // namespace kindling::script

@@ -27,6 +27,21 @@ struct KINDLING_VISIBLE Range {
     std::string highlight(const char* function = "") const;
 };
 
+/// A function is being compiled while this lives: errors say who called for it. `at`: the statement that it has come to.
+class KINDLING_VISIBLE Compiling {
+public:
+    explicit Compiling(std::string name, const Range& at);
+    ~Compiling();
+    Compiling(const Compiling&) = delete;
+    static void at(const Range& statement);
+
+private:
+    friend std::string callers();
+    std::string name_;
+    Range at_;
+    Compiling* above_;
+};
+
 /// RuntimeError of the compiler: the reason, and where.
 KINDLING_VISIBLE [[noreturn, gnu::cold, gnu::format(printf, 2, 3)]] void fail_at(const Range& range, const char* format, ...);
 

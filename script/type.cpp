@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include "script/class.h"
+
 namespace kindling::script {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr Name names[] = {
 };
 
 bool same(const TypeData& a, const TypeData& b) {
-    return a.kind == b.kind && a.inferred == b.inferred && a.parts == b.parts && a.name == b.name && a.fields == b.fields;
+    return a.kind == b.kind && a.inferred == b.inferred && a.parts == b.parts && a.name == b.name && a.fields == b.fields && a.definition == b.definition;
 }
 
 /// The one type like this. Types live for ever: there are few.
@@ -93,18 +95,58 @@ TypeRef union_of(const std::vector<TypeRef>& given) {
     return intern({TypeKind::Union, false, std::move(all), {}, {}});
 }
 
+TypeRef class_type(Class& definition) {
+    if (definition.type) return definition.type;
+    TypeData made{TypeKind::Class, false, {}, definition.name, {}, &definition};
+    if (definition.kind == Class::Enum) made.kind = TypeKind::Enum;
+    if (definition.kind == Class::NamedTuple) {
+        made.kind = TypeKind::Tuple;
+        for (const Class::Attribute& field : definition.attributes) {
+            made.parts.push_back(field.type);
+            made.fields.push_back(field.name);
+        }
+    }
+    return definition.type = intern(std::move(made));
+}
+
 // ---- text
+
+static std::string named_tuple(TypeRef type) {
+    std::string out;
+    const std::vector<Item>* defaults = type->definition ? &type->definition->defaults : nullptr;
+    const size_t plain = type->parts.size() - (defaults ? defaults->size() : 0);
+    for (size_t i = 0; i < type->parts.size(); i++) {
+        out += (out.empty() ? "" : ", ") + type->fields[i] + " : " + str(type->parts[i]);
+        if (i >= plain) out += " = " + str((*defaults)[i - plain]);
+    }
+    return "NamedTuple(" + out + ")";
+}
+
+/// Whether a class has all methods that an interface promises, each taking and giving what is promised.
+static bool implements(Class& made, Class& interface) {
+    if (interface.kind != Class::Interface || (made.kind == Class::Interface && &made == &interface)) return false;
+    for (const Signature& wanted : interface.promised) {
+        const Signature* has = made.signature(wanted.name);
+        if (!has || has->formals.size() != wanted.formals.size() || has->results.size() != wanted.results.size()) return false;
+        for (size_t i = 1; i < wanted.formals.size(); i++)
+            if (has->formals[i].name != wanted.formals[i].name || !is_subtype(wanted.formals[i].type, has->formals[i].type)) return false;
+        for (size_t i = 0; i < wanted.results.size(); i++)
+            if (!is_subtype(has->results[i].type, wanted.results[i].type)) return false;
+    }
+    return true;
+}
 
 std::string str(TypeRef type) {
     switch (type->kind) {
         case TypeKind::List: return str(type->element()) + "[]";
         case TypeKind::Optional: return str(type->element()) + "?";
         case TypeKind::Tuple:
-            if (!type->name.empty()) return type->name;
+            if (!type->name.empty()) return named_tuple(type);
             return "(" + join(type->parts, str) + ")";
         case TypeKind::Dict: case TypeKind::Union: return std::string(names[static_cast<int>(type->kind)].graph) + "(" + join(type->parts, str) + ")";
         case TypeKind::Future: case TypeKind::RRef: return std::string(names[static_cast<int>(type->kind)].graph) + "[" + str(type->element()) + "]";
         case TypeKind::Class: case TypeKind::Var: return type->name;
+        case TypeKind::Enum: return "Enum<" + type->name + ">";
         default: return names[static_cast<int>(type->kind)].graph;
     }
 }
@@ -140,6 +182,7 @@ bool is_subtype(TypeRef type, TypeRef of) {
             for (size_t i = 0; i < of->parts.size(); i++)
                 if (!is_subtype(type->parts[i], of->parts[i])) return false;
             return true;
+        case TypeKind::Class: return of->is(TypeKind::Class) && type->definition && of->definition && implements(*type->definition, *of->definition);
         case TypeKind::Future: return of->is(TypeKind::Future) && is_subtype(type->element(), of->element());
         default: return false;
     }

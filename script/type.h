@@ -17,7 +17,7 @@ namespace kindling::script {
     TYPE(Complex, "complex", "complex") TYPE(Future, "Future", "Future") TYPE(RRef, "RRef", "RRef") TYPE(Int, "int", "int") \
     TYPE(None, "NoneType", "NoneType") TYPE(Str, "str", "str") TYPE(Generator, "Generator", "Generator") TYPE(Bool, "bool", "bool") \
     TYPE(Optional, "Optional", "") TYPE(Var, "", "") TYPE(Device, "Device", "Device") TYPE(Stream, "Stream", "Stream") \
-    TYPE(Class, "", "") TYPE(AnyList, "list", "list") TYPE(AnyTuple, "tuple", "tuple") TYPE(Union, "Union", "Union")
+    TYPE(Class, "", "") TYPE(Enum, "", "") TYPE(AnyList, "list", "list") TYPE(AnyTuple, "tuple", "tuple") TYPE(Union, "Union", "Union")
 
 enum class TypeKind : uint8_t {
 #define TYPE(name, annotation, graph) name,
@@ -35,7 +35,7 @@ struct TypeData {
     std::vector<TypeRef> parts;          // elements; key and value; members
     std::string name;                    // of a class, a named tuple, a type variable
     std::vector<std::string> fields;     // of a named tuple
-    Class* definition = nullptr;         // of a class or a module (class.h)
+    Class* definition = nullptr;         // of a class, a module, an enum, a named tuple (class.h)
 
     bool is(TypeKind other) const { return kind == other; }
     /// What is in an Optional, a List or a Future.

@@ -1,0 +1,134 @@
+// script/lower_conditions.cpp: conditions, and what they say about the types of variables.
+#include <climits>
+
+#include "script/lowering.h"
+
+namespace kindling::script {
+
+using namespace kind_of;
+
+Value* Lowering::cast(const script::Range& range, const std::string& name, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
+    static constexpr struct { char name[12]; TypeKind kind; } casts[] = {{"aten::Float", TypeKind::Float}, {"aten::Int", TypeKind::Int}, {"aten::Bool", TypeKind::Bool}, {"aten::str", TypeKind::Str}};
+    if (positional.size() == 1 && keywords.empty()) {
+        Value *zero = graph_.constant(Item(int64_t{0})), *value = positional[0].value;
+        for (const auto& each : casts)
+            if (name == each.name && value->type->is(each.kind)) return value;
+        if (name == "aten::Bool" && (value->type->is(TypeKind::List) || value->type->is(TypeKind::Dict) || value->type->is(TypeKind::Str)))
+            return builtin(range, "aten::gt", {builtin(range, "aten::len", {value}), zero});
+    }
+    return call_builtin(graph_, range, name, positional, keywords);
+}
+
+Value* Lowering::to_bool(const script::Range& range, Value* value) {
+    try {
+        return cast(range, "aten::Bool", {value}, {});
+    } catch (const Error&) { fail_at(range, "Could not cast value of type %s to bool", repr(value->type).c_str()); }
+}
+
+Condition Lowering::condition(const Tree& tree) {
+    switch (tree.kind) {
+        case And: case Or: {
+            const bool is_or = tree.is(Or);
+            const Condition left = condition(tree[0]);
+            Condition right{};
+            const auto constant = [&] { return graph_.constant(Item(is_or), tree.range); };
+            const auto rest = [&] { return (right = condition(tree[1])).value; };
+            Condition made{};
+            if (is_or) {
+                made.value = choose(tree.range, left, constant, rest);
+                made.refined = {Refinements::common(left.refined.yes, right.refined.yes), Refinements::joined(left.refined.no, right.refined.no)};
+            } else {
+                made.value = choose(tree.range, left, rest, constant);
+                made.refined = {Refinements::joined(left.refined.yes, right.refined.yes), Refinements::common(left.refined.no, right.refined.no)};
+            }
+            if ((left.known && *left.known == is_or) || (right.known && *right.known == is_or)) made.known = is_or;
+            else if (left.known && right.known) made.known = !is_or;
+            return made;
+        }
+        case Not: {
+            const Condition inner = condition(tree[0]);
+            Condition made{builtin(tree.range, "aten::__not__", {inner.value}), inner.refined.flipped(), {}};
+            if (inner.known) made.known = !*inner.known;
+            return made;
+        }
+        case Is: case IsNot: {
+            Value* sides[2] = {value(tree[0]), nullptr};
+            sides[1] = value(tree[1]);
+            bool always[2], maybe[2];
+            for (int i = 0; i < 2; i++) {
+                always[i] = must_be_none(sides[i]);
+                maybe[i] = !always[i] && sides[i]->type->is(TypeKind::Optional);
+            }
+            std::optional<bool> is;
+            if (always[0] && always[1]) is = true;
+            else if ((always[0] && !maybe[1]) || (always[1] && !maybe[0])) is = false;
+            if (is) {
+                const bool known = *is == tree.is(Is);
+                return {graph_.constant(Item(known), tree.range), {}, known};
+            }
+            Condition made{builtin(tree.range, tree.is(Is) ? "aten::__is__" : "aten::__isnot__", {sides[0], sides[1]}), {}, {}};
+            const int variable = tree[0].is(None) ? 1 : 0;
+            if (tree[static_cast<size_t>(1 - variable)].is(None) && tree[static_cast<size_t>(variable)].is(Var) && sides[variable]->type->is(TypeKind::Optional)) {
+                const Refinement present{tree[static_cast<size_t>(variable)].name(), sides[variable]->type->element()};
+                (tree.is(Is) ? made.refined.no : made.refined.yes).push_back(present);
+            }
+            return made;
+        }
+        default: break;
+    }
+    if (tree.is(Apply) && tree[0].is(Var) && tree[0].name() == "isinstance") return is_instance(tree);
+    Value* made = to_bool(tree.range, value(tree));
+    Condition result{made, {}, {}};
+    if (const Item* known = constant_of(made)) result.known = known->truth();
+    return result;
+}
+
+Condition Lowering::is_instance(const Tree& tree) {
+    if (tree[1].size() != 2) fail_at(tree.range, "isinstance expected exactly 2 arguments but found %zu", tree[1].size());
+    std::vector<TypeRef> types;
+    const std::function<void(const Tree&)> gather = [&](const Tree& each) {
+        if (each.is(TupleLiteral)) for (const Tree* part : each[0].parts) gather(*part);
+        else types.push_back(read_type(each, &resolver_));
+    };
+    gather(tree[1][1]);
+    const Tree& object = tree[1][0];
+    Value* tested = value(object);
+    Condition made{};
+    if (types.size() == 1 && is_subtype(types[0], tested->type) && object.is(Var)) made.refined.yes.push_back({object.name(), types[0]});
+    const auto maybe = [&](TypeRef type, TypeKind any, TypeKind kind) {
+        return type->is(any) && (tested->type->is(TypeKind::Any) || (tested->type->is(TypeKind::Optional) && tested->type->element()->is(kind)));
+    };
+    bool always = false, never = true;
+    for (TypeRef type : types) {
+        always |= is_subtype(tested->type, type);
+        never &= !is_subtype(type, tested->type) && !maybe(type, TypeKind::AnyList, TypeKind::List) && !maybe(type, TypeKind::AnyTuple, TypeKind::Tuple);
+    }
+    if (always || never) {
+        made.value = graph_.constant(Item(always), object.range);
+        made.known = always;
+        return made;
+    }
+    Node* node = graph_.create_with("prim::isinstance", type_of(TypeKind::Bool), {tested});
+    node->attributes.push_back({"types", {}, types});
+    made.value = graph_.insert(node)->output();
+    return made;
+}
+
+Value* Lowering::choose(const script::Range& range, const Condition& condition, const std::function<Value*()>& then, const std::function<Value*()>& otherwise) {
+    Node* node = graph_.insert(graph_.create("prim::If", {}, 0)->at(range));
+    node->add_input(condition.value);
+    Block* blocks[2] = {node->add_block(), node->add_block()};
+    for (int side = 0; side < 2; side++) {
+        push(blocks[side]);
+        Inserting at(blocks[side]);
+        refine(range, side ? condition.refined.no : condition.refined.yes);
+        blocks[side]->add_output(side ? otherwise() : then());
+        pop();
+    }
+    const TypeRef types[2] = {blocks[0]->outputs()[0]->type, blocks[1]->outputs()[0]->type};
+    const TypeRef both = unify(types[0], types[1]);
+    if (!both) fail_at(range, "if-expression's true branch has type %s but false branch has type %s", repr(types[0]).c_str(), repr(types[1]).c_str());
+    return node->add_output(both);
+}
+
+}  // namespace kindling::script
