@@ -195,7 +195,7 @@ private:
         made.what = what(node, made);
         if (made.what == Do::Call) inputs.erase(inputs.begin());
         const size_t place = emit(made.what, node, inputs, outputs, drops);
-        at(place).op = made.op;
+        at(place).signature = made.signature;
     }
 
     /// What a node becomes; the union of `made` is filled in.
@@ -222,7 +222,7 @@ private:
         const Signature* signature = node->signature;
         if (!signature) signature = signature_for(node);
         if (signature && signature->op) {
-            made.op = signature->op;
+            made.signature = signature;
             return Do::Operator;
         }
         if (signature && signature->builtin) {

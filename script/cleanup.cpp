@@ -243,7 +243,9 @@ private:
         else if (node->is("prim::TupleConstruct")) result = Item::tuple(node->output()->type, items);
         else if (node->signature && node->signature->builtin && node->signature->effect == 'p') {
             try {
-                node->signature->builtin(items.data(), items.size());
+                const size_t count = items.size();
+                items.resize(std::max<size_t>(count, 1));   // the result has a place where there is no argument
+                node->signature->builtin(items.data(), count);
             } catch (const std::exception&) { return; }
             result = items[0];
         } else return;

@@ -26,7 +26,7 @@ struct Instruction {
     uint16_t inputs = 0, outputs = 0, drops = 0;
     uint32_t first = 0;                  // of the operands: inputs, outputs, then places to clear
     union {
-        const kindling::Operator* op = nullptr;
+        const Signature* signature = nullptr;   // of an Operator
         kindling::script::Builtin builtin;
         Function* function;
         int64_t number;                  // of a jump: where to; of an attribute: its place

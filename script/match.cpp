@@ -1,7 +1,11 @@
 // script/match.cpp: overload resolution, as TorchScript does it: all overloads without conversions, then all with them.
 #include "script/match.h"
 
+#include <functional>
 #include <optional>
+#include <unordered_map>
+
+#include "script/lower.h"
 
 namespace kindling::script {
 namespace {
@@ -165,13 +169,13 @@ Value* convert(Graph& graph, const Range& range, TypeRef type, Value* value, boo
         }
     }
     if (!conversions) return value;
-    const bool tensor = value->type->is(TypeKind::Tensor), number = value->type->is(TypeKind::Number);
+    const bool tensor = value->type->is(TypeKind::Tensor), truth = value->type->is(TypeKind::Bool), number = value->type->is(TypeKind::Number) || truth;
     const char* by = nullptr;
     switch (type->kind) {
         case TypeKind::Float: by = tensor ? "aten::FloatImplicit" : number ? "aten::Float" : nullptr; break;
-        case TypeKind::Complex: by = tensor ? "aten::ComplexImplicit" : number ? "aten::Complex" : nullptr; break;
+        case TypeKind::Complex: by = tensor ? "aten::ComplexImplicit" : number && !truth ? "aten::Complex" : nullptr; break;
         case TypeKind::Int: by = tensor ? "aten::IntImplicit" : number ? "aten::Int" : nullptr; break;
-        case TypeKind::Number: by = tensor ? "aten::ScalarImplicit" : nullptr; break;
+        case TypeKind::Number: by = tensor ? "aten::ScalarImplicit" : truth ? "aten::Int" : nullptr; break;
         case TypeKind::Device: by = value->type->is(TypeKind::Str) ? "aten::device" : nullptr; break;
         default: break;
     }
@@ -208,6 +212,18 @@ size_t match_calls(Graph& graph, const Range& range, const std::vector<const Sig
     return which;
 }
 
+/// A copy of a graph's nodes where new nodes go; what it gives.
+static Value* inlined(Graph& graph, const Graph& from, const std::vector<Value*>& inputs) {
+    std::unordered_map<const Value*, Value*> known;
+    const std::function<Value*(Value*)> find = [&](Value* value) { return known.at(value); };
+    for (size_t i = 0; i < inputs.size(); i++) known[from.block->inputs()[i]] = inputs[i];
+    for (const Node* node = from.block->first(); node != from.block->end; node = node->next) {
+        Node* copy = graph.insert(graph.clone(node, find));
+        for (size_t i = 0; i < node->outputs.size(); i++) known[node->outputs[i]] = copy->outputs[i];
+    }
+    return find(from.block->outputs()[0]);
+}
+
 Value* call_builtin(Graph& graph, const Range& range, const std::string& name, const std::vector<Given>& positional,
                     const std::vector<Given>& keywords, const Given* self) {
     const std::vector<const Signature*>& all = signatures_of(name);
@@ -215,6 +231,7 @@ Value* call_builtin(Graph& graph, const Range& range, const std::string& name, c
         fail_at(range, "Unknown builtin op: %s.\nCould not find any similar ops to %s. This op may not exist or may not be currently supported in TorchScript.\n", name.c_str(), name.c_str());
     Matched matched;
     const Signature* found = all[match_any(graph, range, all, positional, keywords, self, matched)];
+    if (found->script) return inlined(graph, *found->script->graph, matched.inputs);
     Node* node = graph.insert(graph.create(name, matched.inputs, 0))->at(range);
     node->signature = found;
     for (TypeRef type : matched.results) node->add_output(type);

@@ -140,17 +140,20 @@ Item item_of(kindling::Value& value) {
 
 }  // namespace
 
-void call_operator(const kindling::Operator& op, const Item* const* inputs, size_t count, Item* const* outputs, size_t results) {
+void call_operator(const Signature& signature, const Item* const* inputs, size_t count, Item* const* outputs, size_t results) {
+    const kindling::Operator& op = *signature.op;
     constexpr size_t most = 40;
     const std::vector<Argument>& arguments = op.schema->arguments;
-    KINDLING_CHECK(Runtime, arguments.size() == count && count <= most && op.schema->results.size() <= 16, "aten::%s was called with %zu arguments, it has %zu", op.name(), count, arguments.size());
+    const std::vector<uint8_t>& places = signature.places;
+    KINDLING_CHECK(Runtime, (places.empty() ? arguments.size() : places.size()) == count && arguments.size() <= most && op.schema->results.size() <= 16, "aten::%s was called with %zu arguments, it has %zu", op.name(), count, arguments.size());
     kindling::Value values[most], made[16];
     Lists lists;
     bool number = false;
-    for (size_t i = 0; i < count; i++) {
-        const Item& item = *inputs[i];
-        if (item.is_none()) continue;
-        values[i] = arguments[i].list ? list(arguments[i], item, lists) : one(arguments[i], item);
+    for (size_t i = places.empty() ? count : 0; i < arguments.size(); i++) values[i] = arguments[i].default_value;
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = places.empty() ? n : places[n];
+        const Item& item = *inputs[n];
+        values[i] = item.is_none() ? kindling::Value() : arguments[i].list ? list(arguments[i], item, lists) : one(arguments[i], item);
         number |= values[i].wrapped;
     }
     Tensor self;

@@ -13,7 +13,7 @@ namespace kindling::script {
 void (*print_text)(const std::string& text) = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
 Item (*call_foreign)(void* object, const Item* arguments, size_t count, TypeRef result) = nullptr;
 
-void call_operator(const kindling::Operator& op, const Item* const* inputs, size_t count, Item* const* outputs, size_t results);   // operator_call.cpp
+void call_operator(const Signature& signature, const Item* const* inputs, size_t count, Item* const* outputs, size_t results);   // operator_call.cpp
 
 namespace {
 
@@ -133,7 +133,7 @@ private:
         }
         for (uint32_t n = 0; n < i.inputs; n++) arguments[n] = &input(i, n);
         for (uint32_t n = 0; n < i.outputs; n++) results[n] = into + n;
-        call_operator(*i.op, arguments, i.inputs, results, i.outputs);
+        call_operator(*i.signature, arguments, i.inputs, results, i.outputs);
         for (uint32_t n = 0; n < i.outputs; n++) output(i, n) = std::move(into[n]);
     }
 

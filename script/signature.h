@@ -6,6 +6,9 @@
 namespace kindling {
 struct Operator;
 }
+namespace kindling::script {
+struct Function;
+}
 
 namespace kindling::script {
 
@@ -15,6 +18,7 @@ struct Formal {
     int repeat = 0;                      // 2 in "int[2]": a single number stands for a list
     bool has_default = false, keyword_only = false;
     Item default_value;
+    std::string written = {};            // the type with its alias marks, of operators and builtins: "Tensor(a!)"
 };
 
 /// Computes from `arguments` and leaves the result in arguments[0]; false if it does not know how.
@@ -24,15 +28,17 @@ struct KINDLING_VISIBLE Signature {
     std::string name, overload;          // "aten::add", "Tensor"
     std::vector<Formal> formals;
     std::vector<Formal> results;
-    bool variadic = false;
+    bool variadic = false, varying = false;   // "..." among arguments, as the result
     const Operator* op = nullptr;        // of a tensor operator
+    std::vector<uint8_t> places;         //   the arguments of `op` that the formals are, where that is not all in their order
+    const Function* script = nullptr;    // of a builtin that is written in TorchScript: its graph takes the place of the call
     Builtin builtin = nullptr;           // of a builtin
     char effect = 0;                     // 'p': may be computed ahead; 'w': writes what it is given; 'e': has other effects
 
     std::string text() const;
 };
 
-/// All overloads of "aten::add": tensor operators first, then the language's builtins. They live for ever.
+/// All overloads of "aten::add" in TorchScript's order: tensor operators, then the language's builtins. They live for ever.
 KINDLING_VISIBLE const std::vector<const Signature*>& signatures_of(const std::string& name);
 /// From text; types are as graphs print them, and t is a variable.
 KINDLING_VISIBLE Signature parse_signature(const std::string& text);

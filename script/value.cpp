@@ -114,6 +114,7 @@ constexpr size_t walked = 8;
 
 void Item::Dict::index() {
     std::erase_if(pairs_, [](const Pair& pair) { return pair.first.is_none(); });
+    first_ = 0;
     table_.clear();
     if (pairs_.size() <= walked) return;
     size_t size = 32;
@@ -160,19 +161,21 @@ Item Item::Dict::take(Item* value) {
     const Item key = std::move(pair->first);   // it may hold the last reference to what a destructor then looks at
     *pair = {};
     while (!pairs_.empty() && pairs_.back().first.is_none()) pairs_.pop_back();
+    first_ = std::min(first_, pairs_.size());
+    while (first_ < pairs_.size() && pairs_[first_].first.is_none()) first_++;
     if (--live_ * 2 < pairs_.size() && (pairs_.size() > walked || live_ == 0)) index();
     return held;
 }
 
-Item::Dict::Pair& Item::Dict::last() {
+Item::Dict::Pair& Item::Dict::first() {
     KINDLING_CHECK(Runtime, live_, "popitem(): dictionary is empty");
-    return pairs_.back();
+    return pairs_[first_];
 }
 
 void Item::Dict::clear() {
     pairs_.clear();
     table_.clear();
-    live_ = 0;
+    live_ = first_ = 0;
 }
 
 bool operator==(const Item& a, const Item& b) {

@@ -110,14 +110,15 @@ struct Item::Dict final : Object {
         }
         bool operator!=(const Cursor& other) const { return at != other.at; }
     };
-    Cursor<Pair> begin() { return Cursor<Pair>{pairs_.data(), pairs_.data() + pairs_.size()}.skip(); }
+    Cursor<Pair> begin() { return Cursor<Pair>{pairs_.data() + first_, pairs_.data() + pairs_.size()}.skip(); }
     Cursor<Pair> end() { return {pairs_.data() + pairs_.size(), pairs_.data() + pairs_.size()}; }
-    Pair& last();                        // RuntimeError if there is none
+    Pair& first();                       // RuntimeError if there is none
 
 private:
     void index();
     std::vector<Pair> pairs_;
     std::vector<uint32_t> table_;        // 1 + the place of a pair, 0: nothing; a power of two, at most half full; empty: walk
+    size_t first_ = 0;                   // where the first pair is: holes are before it
     size_t live_ = 0, entries_ = 0;      // entries of the table, those of pairs that are gone included
 };
 inline Item::Dict& Item::dict() const { return *static_cast<Dict*>(object_); }
