@@ -338,6 +338,23 @@ void Assembler::vzeroupper() {
     if (listing) line(from, "vzeroupper");
 }
 
+void Assembler::align(int bytes) {
+    while (int left = (bytes - here() % bytes) % bytes) {
+        const int from = here(), length = left > 8 ? 8 : left;
+        // nop of 1 to 8 bytes: with a prefix, an operand and an offset of 1 or 4 bytes.
+        static constexpr uint8_t forms[8][8] = {{0x90},
+                                                {0x66, 0x90},
+                                                {0x0F, 0x1F, 0x00},
+                                                {0x0F, 0x1F, 0x40, 0x00},
+                                                {0x0F, 0x1F, 0x44, 0x00, 0x00},
+                                                {0x66, 0x0F, 0x1F, 0x44, 0x00, 0x00},
+                                                {0x0F, 0x1F, 0x80, 0x00, 0x00, 0x00, 0x00},
+                                                {0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00}};
+        for (int i = 0; i < length; i++) byte(forms[length - 1][i]);
+        if (listing) line(from, "nop");
+    }
+}
+
 void Assembler::fetch(const Place& place, bool to_write) {
     const int from = here();
     const unsigned rex = 0x40 | (place.index >= 8 ? 2u : 0) | (place.base >= 8 ? 1u : 0);

@@ -286,6 +286,7 @@ public:
     void call(General reg);
     void ret();
     void vzeroupper();
+    void align(int bytes);                                // by one or more nops
     void fetch(const Place& from, bool to_write);         // prefetcht0 or prefetchw
 
     // ---- 64-bit integers, but where `bytes` says otherwise

@@ -114,7 +114,7 @@ public:
     void check(Value condition, int32_t code, std::initializer_list<Value> values = {}) {
         check(condition, code, values.begin(), values.size());
     }
-    /// At the back edge of each loop that may be long.
+    /// At the back edge of each loop that may be long. What the asker changes in memory may be seen late.
     void poll(int32_t code, const Value* values, size_t count);
     void poll(int32_t code, std::initializer_list<Value> values = {}) { poll(code, values.begin(), values.size()); }
 

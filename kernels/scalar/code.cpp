@@ -45,6 +45,7 @@ Ears::Ears() {
 std::unique_ptr<Code> compile(Function&& function, const Options& options) {
     if (options.trace) *options.trace += text(function);
     tidy(function);
+    if (options.optimise) optimise(function);
     split_edges(function);
     use_checked(function);
     if (options.trace) *options.trace += "\n" + text(function) + "\n";

@@ -38,8 +38,10 @@ enum class Op : uint8_t {
     Call,                          // a C function
     Index,                         // the first input, an index that is below the second as unsigned; else the exit
     Check,                         // the condition holds; else the exit
-    Poll,                          // lets signals be heard now and then; the exit where that asks for it
+    Poll,                          // lets signals be heard now and then; the exit where that asks for it. In machine code
+                                   // it may take the counter as its input, and give the new one
     Proved,                        // the first input, known to fit from where it stands on: what an Index becomes; no code
+    Counter, SetCounter,           // in machine code: the counter of polls from the frame, and back to it
 };
 const char* op_name(Op op);
 

@@ -11,6 +11,7 @@
 #include "kernels/native/assembler.h"
 #include "kernels/native/memory.h"
 #include "kernels/scalar/colours.h"
+#include "kernels/scalar/passes.h"
 #include "kernels/scalar/registers.h"
 
 namespace kindling::scalar {
@@ -132,7 +133,7 @@ private:
             place_[id] = i;
             const Type type = function_.nodes[node.input[0]].type;
             switch (node.op) {
-                case Op::Store: case Op::Poll: barrier_ = i; break;
+                case Op::Store: barrier_ = i; break;
                 case Op::Call:
                     if (function_.callees[node.extra].effect == Effect::Writes) barrier_ = i;
                     break;
@@ -170,20 +171,22 @@ Until until(const Function& function, const Node& node, int input) {
 class Emitter {
 public:
     Emitter(Function& function, const Shape& shape, const std::vector<uint8_t>& folded)
-        : function_(function), folded_(folded), lives_(function, shape, folded, until), registers_(function, lives_, folded) {}
+        : function_(function), shape_(shape), folded_(folded), lives_(function, shape, folded, until), registers_(function, lives_, folded) {}
     bool write(std::string* listing);
     const std::vector<uint8_t>& code() const { return a_.code; }
 
 private:
     const Function& function_;
+    const Shape& shape_;
     const std::vector<uint8_t>& folded_;
     Lifetimes lives_;
     Registers registers_;
+    std::vector<uint8_t> innermost_;                // [loop]
     Assembler a_{false};
     std::vector<uint64_t> pool_;                    // constants behind the code
     struct Jump { int place; uint32_t block; };
     struct Leaving { int place; uint32_t exit; };
-    struct Asking { int place, back; uint32_t exit; };
+    struct Asking { int place, back; uint32_t exit; int32_t counter; };   // where the counter lies: in the frame's place if below 0
     std::vector<Jump> jumps_;
     std::vector<Leaving> leavings_;
     std::vector<Asking> askings_;
@@ -229,6 +232,7 @@ private:
     std::vector<Move> moves(uint32_t block, bool vector) const;
     bool empty(uint32_t block) const;
     uint32_t target(uint32_t block) const;
+    bool inner_start(const std::vector<uint32_t>& order, size_t i) const;
     void jump(uint32_t block) { jumps_.push_back({a_.jump(), target(block)}); }
     void jump_if(Flags flags, uint32_t block);
     void leave_unless(Flags flags, uint32_t exit);
@@ -716,15 +720,27 @@ void Emitter::emit(uint32_t id) {
         case Op::Check: return leave_unless(condition(x), node.extra);
         case Op::Poll:
             polls_ = true;
-            a_.operate(Arithmetic::Sub, Place::at(native::Rsp, 16), 1);
-            askings_.push_back({a_.jump(Condition::Sign), a_.here(), node.extra});
+            if (x) {
+                if (where(id) == where(x)) a_.operate(Arithmetic::Sub, place(id), 1);
+                else {
+                    const General counter = to_general(id);
+                    copy_to(counter, x);
+                    a_.operate(Arithmetic::Sub, Place::of(counter), 1);
+                    if (where(id) >= first_slot) a_.store(slot(where(id)), counter);   // the flags stay
+                }
+            } else {
+                a_.operate(Arithmetic::Sub, Place::at(native::Rsp, 16), 1);
+            }
+            askings_.push_back({a_.jump(Condition::Sign), a_.here(), node.extra, x ? where(id) : -1});
             return;
+        case Op::SetCounter: return a_.store(Place::at(native::Rsp, 16), general(x, r11));
         case Op::Select: return in_vector(node.type) ? select_vector(id, node) : select(id, node);
         default: break;
     }
     if (in_vector(node.type)) return floating(id, node);
     const General to = to_general(id);
     switch (node.op) {
+        case Op::Counter: a_.load(to, Place::at(native::Rsp, 16)); break;
         case Op::Add: case Op::Sub: case Op::Mul: case Op::And: case Op::Or: case Op::Xor: return integer(id, node);
         case Op::Min: case Op::Max: return least(id, node);
         case Op::FloorDiv: case Op::FloorMod: return divide(id, node);
@@ -806,6 +822,12 @@ bool Emitter::empty(uint32_t b) const {
     return moves(b, false).empty() && moves(b, true).empty();
 }
 
+/// Whether an innermost loop begins here.
+bool Emitter::inner_start(const std::vector<uint32_t>& order, size_t i) const {
+    const uint32_t loop = shape_.loop[order[i]];
+    return loop != nowhere && (i == 0 || shape_.loop[order[i - 1]] != loop) && innermost_[loop];
+}
+
 uint32_t Emitter::target(uint32_t block) const {
     while (skipped_[block]) block = function_.blocks[block].successor[0];
     return block;
@@ -875,7 +897,17 @@ void Emitter::endings() {
     std::vector<int> asks;
     for (const Asking& asking : askings_) {
         a_.bind(asking.place);
+        const bool in_frame = asking.counter < 0;
+        if (!in_frame) {
+            if (asking.counter >= first_slot) a_.load(r11, slot(asking.counter));
+            a_.store(Place::at(native::Rsp, 16), asking.counter >= first_slot ? r11 : static_cast<General>(asking.counter));
+        }
         asks.push_back(a_.call());
+        if (!in_frame) {
+            const General counter = asking.counter >= first_slot ? r10 : static_cast<General>(asking.counter);
+            a_.load(counter, Place::at(native::Rsp, 16));
+            if (asking.counter >= first_slot) a_.store(slot(asking.counter), counter);
+        }
         a_.test(r11, r11);
         leavings_.push_back({a_.jump(Condition::NotZero), asking.exit});
         a_.jump_back(asking.back);
@@ -936,6 +968,9 @@ void Emitter::endings() {
 bool Emitter::write(std::string* listing) {
     if (registers_.slots > most_slots) return false;
     a_.listing = listing;
+    innermost_.assign(shape_.loops.size(), 1);
+    for (const Loop& loop : shape_.loops)
+        if (loop.parent != nowhere) innermost_[loop.parent] = 0;
     prologue();
     std::vector<int> start(function_.blocks.size(), -1);
     std::vector<uint32_t> order;
@@ -948,6 +983,7 @@ bool Emitter::write(std::string* listing) {
     for (size_t i = 0; i < order.size(); i++) {
         const uint32_t b = order[i], after = i + 1 < order.size() ? order[i + 1] : nowhere;
         const BasicBlock& block = function_.blocks[b];
+        if (inner_start(order, i)) a_.align(32);
         start[b] = a_.here();
         if (listing) *listing += format("block%u:\n", b);
         for (uint32_t id : block.nodes)
@@ -993,6 +1029,7 @@ bool Emitter::write(std::string* listing) {
 
 std::unique_ptr<Code> machine_code(Function& function, const Options& options) {
     if (isa() == Isa::Baseline) return nullptr;
+    count_in_registers(function);
     const Shape shape(function);
     const Folder folder(function);
     Emitter emitter(function, shape, folder.folded);

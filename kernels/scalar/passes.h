@@ -1,6 +1,6 @@
 // kernels/scalar/passes.h: what is done with a function before it is compiled. Each leaves a function that verifies.
 #pragma once
-#include "kernels/scalar/function.h"
+#include "kernels/scalar/analysis.h"
 
 namespace kindling::scalar {
 
@@ -10,8 +10,44 @@ void tidy(Function& function);
 /// the edges so.
 void split_edges(Function& function);
 
-/// The last of all: who reads a checked index reads the index itself. From here on nothing may be moved.
+/// Folds constants, applies algebra that is exact for every input, and merges equal values, loads of memory that was not
+/// written meanwhile, and checks that have been made.
+void merge_values(Function& function);
+/// Decides comparisons and index checks by what is known where they stand: the branches and checks that lead there, and how loop
+/// variables run.
+void decide_checks(Function& function);
+/// Gives each loop a block of its own in front, which only jumps to its head.
+void add_preheaders(Function& function);
+/// For functions with preheaders: the loop's.
+uint32_t preheader(const Function& function, const Shape& shape, uint32_t loop);
+/// Moves what is the same in every round of a loop in front of it. Loads only on request.
+void hoist(Function& function, bool loads);
+/// Turns i * stride of a loop variable into sums, and addresses into a part that stays and a part that goes.
+void reduce_addresses(Function& function);
+/// All of the above, in the order that serves.
+void optimise(Function& function);
+
+/// Constants of a function, each once.
+class Constants {
+public:
+    explicit Constants(Function& function);
+    uint32_t get(Type type, uint64_t bits);
+    uint32_t integer(int64_t value) { return get(Type::I64, static_cast<uint64_t>(value)); }
+
+private:
+    Function& function_;
+    std::vector<uint32_t> heads_, next_;     // a hash table of nodes
+    void add(uint32_t id);
+};
+/// What a node is worth by algebra: another value, or 0 if none. It may rewrite the node in place, with constants. What it
+/// depends on must have been simplified.
+uint32_t simplified(Function& function, Constants& constants, Node& node);
+
+/// Who reads a checked index reads the index itself. From here on no load may be moved up.
 void use_checked(Function& function);
+
+/// For machine code, edges split: innermost loops count their polls in a register.
+void count_in_registers(Function& function);
 
 /// Replaces values: collects which, then rewrites every reading place at once.
 class Replacements {
@@ -23,6 +59,8 @@ public:
         return value;
     }
     bool any() const { return any_; }
+    /// Nodes that were made since have their place.
+    void grow(size_t nodes) { to_.resize(nodes); }
     void apply(Function& function);
 
 private:

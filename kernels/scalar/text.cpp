@@ -9,11 +9,11 @@ namespace kindling::scalar {
 
 namespace {
 
-constexpr char op_names[][10] = {
+constexpr char op_names[][11] = {
     "constant", "parameter", "phi", "add", "sub", "mul", "neg", "abs", "min", "max", "floordiv", "floormod", "div", "sqrt",
     "floor", "ceil", "trunc", "round", "and", "or", "xor", "not", "shl", "shr", "eq", "ne", "lt", "le", "gt", "ge", "below",
-    "select", "to_f64", "to_f32", "to_i64", "bits", "load", "store", "call", "index", "check", "poll", "proved"};
-static_assert(sizeof op_names / sizeof op_names[0] == static_cast<size_t>(Op::Proved) + 1);
+    "select", "to_f64", "to_f32", "to_i64", "bits", "load", "store", "call", "index", "check", "poll", "proved", "counter", "setcounter"};
+static_assert(sizeof op_names / sizeof op_names[0] == static_cast<size_t>(Op::SetCounter) + 1);
 constexpr char type_names[][8] = {"none", "bool", "i64", "f32", "f64", "address"};
 constexpr char memory_names[][8] = {"bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "f16", "bf16", "f32", "f64", "address"};
 constexpr uint8_t bytes_of[] = {1, 1, 1, 2, 2, 4, 4, 8, 2, 2, 4, 8, 8};
@@ -47,7 +47,7 @@ std::string line(const Function& function, uint32_t id) {
         out += format(".%s [%s", memory_names[static_cast<int>(node.memory)], operand(function, node.input[0]).c_str());
         if (node.input[1]) out += " + " + operand(function, node.input[1]);
         if (node.scale != 1) out += format("*%d", node.scale);
-        if (node.displacement) out += format(" %c %lld", node.displacement < 0 ? '-' : '+', std::llabs(node.displacement));
+        if (node.displacement) out += format(" %c %lld", node.displacement < 0 ? '-' : '+', llabs(node.displacement));
         out += "]";
         if (node.op == Op::Store) out += ", " + operand(function, node.input[2]);
         if (node.region == constant_region) out += " constant";
