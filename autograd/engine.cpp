@@ -243,9 +243,7 @@ void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* resu
     Few<Tensor, 4> seen;             // what went in, for the hooks that come after
     bool after = node->hooks && !node->hooks->after.empty();
     if (after) for (size_t i = 0; i < count; i++) seen.push_back(gradients[i]);
-    bool any = node->kind == GradNode::Kind::Python;
-    for (size_t i = 0; i < count && !any; i++) any = gradients[i].defined();
-    if (any) {
+    if (node->computes(gradients, count)) {
         Backward backward{gradients, count, results, needed, options.keep_graph, options.create_graph};
         int32_t event = -1;
         if (profile) [[unlikely]]

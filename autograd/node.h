@@ -118,6 +118,12 @@ struct GradNode : RefCounted {
     /// Lets go of saved values; a second backward raises torch's error.
     virtual void release_saved() {}
 
+    /// Whether there is anything to compute from these gradients: of none comes none, but a Python function is asked.
+    bool computes(const Tensor* gradients, size_t count) const {
+        bool any = kind == Kind::Python;
+        for (size_t i = 0; i < count && !any; i++) any = gradients[i].defined();
+        return any;
+    }
     bool leads(size_t edge) const { return static_cast<bool>(edges[edge].node); }
     NodeHooks& need_hooks() {
         if (!hooks) hooks = std::make_unique<NodeHooks>();

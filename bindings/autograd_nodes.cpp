@@ -179,7 +179,7 @@ static PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
             gradients[i] = tensor_of(item);
         }
         bool differentiable = thread_state.grad_mode;
-        {
+        if (node->computes(gradients.data(), count)) {
             Unlocked unlocked(thread_state.dispatch_modes == 0);
             Backward backward{gradients.data(), gradients.size(), results.data(), nullptr, true, differentiable};
             node->apply(backward);

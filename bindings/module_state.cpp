@@ -64,6 +64,10 @@ void speed_up(PyTypeObject*) {}
 
 /// Module.__getattr__(self, name): a parameter, a submodule or a buffer.
 PyObject* held_attribute(PyObject* self, PyObject* name) {
+    if (!PyUnicode_Check(name)) {
+        PyErr_Format(PyExc_TypeError, "attribute name must be string, not '%.200s'", Py_TYPE(name)->tp_name);
+        return nullptr;
+    }
     const Object state(PyObject_GenericGetDict(self, nullptr));
     if (!state) return nullptr;
     speed_up(Py_TYPE(self));

@@ -125,9 +125,9 @@ static PyObject* nb_subtract(PyObject* a, PyObject* b) {
     static constinit Known rsub{"rsub", "Scalar", nullptr};
     if (overloaded(b) || overloaded(a)) [[unlikely]]
         if (PyObject* result = ask("__rsub__", b, a); result || PyErr_Occurred()) return result;
-    Value number;
-    if (!number_of(a, number)) Py_RETURN_NOTIMPLEMENTED;
     return guarded([&] {
+        Value number;
+        if (!number_of(a, number)) Py_RETURN_NOTIMPLEMENTED;
         if (rsub.look()) return run(rsub.get(), Value(impl_of(b)), number);
         static constinit Known rsub_tensor{"rsub", "Tensor", nullptr};
         number.wrapped = true;

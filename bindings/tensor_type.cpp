@@ -480,7 +480,7 @@ static int set_part(PyObject* self, PyObject* value, getter part) {
     if (!view) return -1;
     int rc = guarded_int([&] {
         Scalar scalar;
-        if (is_tensor(value)) copy_(tensor_of(view), tensor_of(value));
+        if (value && is_tensor(value)) copy_(tensor_of(view), tensor_of(value));
         else if (value && scalar_of_object(value, scalar)) fill_(tensor_of(view), scalar);
         else fail(ErrorKind::Type, "cannot assign a '%s' to a part of a tensor", value ? Py_TYPE(value)->tp_name : "nothing");
         return 0;
@@ -660,7 +660,7 @@ bool init_tensor(PyObject* module) {
     Py_DECREF(function);
     Py_DECREF(one_thousand);
     static PyType_Slot lazy_slots[] = {SLOT(tp_descr_get, lazy_method_get), SLOT(tp_call, lazy_method_call), {0, nullptr}};
-    static PyType_Spec lazy_spec = {"torch._C._LazyMethod", sizeof(LazyMethodObject), 0, Py_TPFLAGS_DEFAULT, lazy_slots};
+    static PyType_Spec lazy_spec = {"torch._C._LazyMethod", sizeof(LazyMethodObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, lazy_slots};
     if (!(lazy_method_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&lazy_spec)))) return false;
     for (const char* const* name = lazy_methods; *name; name++) {
         if (!special(*name)) continue;

@@ -314,13 +314,13 @@ OPERATORS(arithmetic) {
     });
     declare("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", {
         doc("Limited to [min, max]; NaN stays"), node(1), out_same(), alias("clip"), promotes(Promotion::WithScalars), takes(kind::Integers | kind::Floats), flags(trait::OwnNumbers), checks([](const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+            KINDLING_CHECK(Runtime, min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
             KINDLING_CHECK(NotImplemented, !self.is_complex() && (is_floating(self.dtype()) || !((min && min->is_complex()) || (max && max->is_complex()))),
                            "clamp is not supported for complex types");
             for (const auto& limit : {min, max})
                 KINDLING_CHECK(Runtime, !limit || !limit->is_complex() || !is_floating(self.dtype()), "value cannot be converted to type double without overflow");
         }),
         pointwise([](auto x, auto low, auto high) {
-            if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
             Sym y = low.is_none() ? x : max(low, x);  // of two zeros the second
             return high.is_none() ? y : min(high, y);
         }),
@@ -333,13 +333,13 @@ OPERATORS(arithmetic) {
     });
     declare("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", {
         doc("Limited to [min, max], element by element; NaN wins"), checks([](const Tensor& self, const Tensor& min, const Tensor& max) {
+            KINDLING_CHECK(Runtime, min.defined() || max.defined(), "torch.clamp: At least one of 'min' or 'max' must not be None");
             KINDLING_CHECK(NotImplemented, !self.is_complex(), "clamp is not supported for complex types");
             // One limit is maximum or minimum, which bools have.
             KINDLING_CHECK(NotImplemented, self.dtype() != DType::Bool || !min.defined() || !max.defined() || min.dtype() != DType::Bool || max.dtype() != DType::Bool,
                            "\"clamp_cpu\" not implemented for 'Bool'");
         }), alias("clip"), takes(kind::Integers | kind::Floats | kind::Bool),
         pointwise([](auto x, auto low, auto high) {
-            if (low.is_none() && high.is_none()) fail(ErrorKind::Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
             Sym y = low.is_none() ? x : max(low, x);
             return high.is_none() ? y : min(high, y);
         }),

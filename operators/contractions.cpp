@@ -3,6 +3,7 @@
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/declare.h"
+#include "operators/forms.h"
 
 namespace kindling {
 namespace {
@@ -168,6 +169,8 @@ OPERATORS(contractions) {
             Tensor average = div(sum(w.defined() ? mul(x, w) : x, rows), total), norm;
             if (w.defined() && aweights.defined() && correction != 0) norm = sub(total, div(mul(number(static_cast<double>(correction)), sum(mul(w, aweights))), total));
             else norm = sub(total, wrap_number(Scalar(correction)));
+            if (w.defined() ? norm.item<double>() <= 0 : observations - correction <= 0)
+                warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
             norm = clamp_min(norm, Scalar(0));
             x = sub(x, observations == 1 ? to(x, average.dtype()) : unsqueeze(average, 1));   // the mean of one number is that number, whatever rounding says
             Tensor weighted = w.defined() ? mul(x, w) : x;

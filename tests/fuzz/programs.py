@@ -37,7 +37,7 @@ SCOPES = {}
 def run(t, lines, number, keep=None):
     """(what each line raised, what hooks saw, what is seen of each variable at the end). `keep` gets the variables themselves."""
     if t not in SCOPES:
-        SCOPES[t] = {"torch": t, "F": t.nn.functional, "checkpoint": CHECKPOINT[t], "nearly": nearly, "log": []}
+        SCOPES[t] = {"torch": t, "F": t.nn.functional, "checkpoint": CHECKPOINT[t], "nearly": nearly, "shifted": shifted, "log": []}
         prelude(SCOPES[t])
     scope = dict(SCOPES[t])
     log = scope["log"] = SCOPES[t]["log"]
@@ -326,6 +326,8 @@ def answers_nearby(lines, number):
             # What is normalised may be constant but for rounding, whatever the numbers.
             if any(re.search(NORMALISED, line) for line in lines):
                 found.append(run(torch, [re.sub(NORMALISED, rf"\1(nearly(\2, {8 * change})", line) for line in lines], number))
+                # PyTorch folds the mean into a summand, which leaves the same in each element of what is constant.
+                found.append(run(torch, [re.sub(NORMALISED, rf"shifted(\1, {8 * change})(\2", line) for line in lines], number))
             # The same for what goes back: a gradient of ones is not ones.
             found.append(run(torch, [re.sub(r"(\bv\d+(?:\.abs\(\))?|\(v\d+ \* v\d+(?:\.conj\(\)\)\.real|\)))\.sum\(\)", rf"nearly(\1, {change}).sum()", line) for line in lines], number))
     return found
@@ -337,6 +339,11 @@ NORMALISED = r"(\bbn\d+(?:\.eval\(\))?|F\.batch_norm|F\.layer_norm)\((v\d+(?: \+
 def nearly(x, change):
     """A tensor whose elements, and their gradients, differ from another's in the last digit."""
     return x * (1 + change * (torch.arange(x.numel(), dtype=torch.float64).reshape(x.shape) + 1).cos()).to(x.dtype)
+
+
+def shifted(function, change):
+    """A function whose results, of size 1, differ in the last digit."""
+    return lambda *args, **kwargs: function(*args, **kwargs) + change
 
 
 def tensors_at(answer, name, coarse):

@@ -114,6 +114,10 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.ones(2, dtype=torch.complex64).clamp(None)
+torch.ones(2, dtype=torch.complex64).clamp_(None, None)
+torch.clamp(torch.ones(2, dtype=torch.complex64), out=torch.ones(2))
+torch.clip(torch.ones(2, dtype=torch.bool))
 torch.abs(torch.tensor([3 + 4j]), out=torch.empty(1, dtype=torch.complex128))
 torch.abs(torch.tensor([3 + 4j]), out=torch.empty(1, dtype=torch.int32))
 torch.abs(torch.tensor([3.]), out=torch.empty(1, dtype=torch.complex64))
@@ -634,10 +638,12 @@ def test_factories_resize_their_targets_without_a_word(line):
 
 @pytest.mark.parametrize("line", ["t.ones(1).std()", "t.var(t.zeros(0))", "t.var(t.ones(2, 1), 1)", "t.var(t.ones(0, 2), 1)", "t.var(t.ones(2), correction=2)", "t.var(t.ones(2), correction=1.5)",
                                   "t.std(t.ones(1) + 0j)", "t.var_mean(t.ones(1))", "t.std_mean(t.ones(2, 1), 1)", "t.std(t.ones(1), unbiased=False)", "t.std(t.ones(1, device='meta'))",
-                                  "t.var(t.ones(1), dim=0, out=t.empty(()))", "t.nn.functional.batch_norm(t.ones(2, 1), None, None, training=True)"])
+                                  "t.var(t.ones(1), dim=0, out=t.empty(()))", "t.nn.functional.batch_norm(t.ones(2, 1), None, None, training=True)",
+                                  "t.cov(t.ones(3, 1))", "t.ones(3, 0).cov()", "t.ones(3, 1).corrcoef()", "t.cov(t.ones(3, 4), correction=5)", "t.cov(t.ones(3, 4), fweights=t.tensor([1, 0, 0, 0]))",
+                                  "t.cov(t.ones(3, 4), aweights=t.tensor([1., 0, 0, 0]))", "t.cov(t.ones(3, 4))", "t.cov(t.ones(3, 1), correction=0)"])
 def test_deviations_of_too_few_numbers_warn(line):
     theirs, ours = warned(torch, line), warned(kindling, line)
-    assert bool(theirs) == bool(ours) and set(ours) <= {"std(): degrees of freedom is <= 0.", "var(): degrees of freedom is <= 0.", "var_mean(): degrees of freedom is ", "std_mean(): degrees of freedom is "}, (theirs, ours)
+    assert bool(theirs) == bool(ours) and set(ours) <= {"std(): degrees of freedom is <= 0.", "var(): degrees of freedom is <= 0.", "var_mean(): degrees of freedom is ", "std_mean(): degrees of freedom is ", "cov(): degrees of freedom is <= 0."}, (theirs, ours)
 
 
 @pytest.mark.parametrize("line", ["t.zeros(1, dtype=t.int32, requires_grad=True)", "t.tensor([1], requires_grad=True)", "t.ones(1).int().requires_grad_()", "t.empty_like(x.bool(), requires_grad=True)",
