@@ -4,6 +4,7 @@
 // times a stride, a new loop variable runs by the stride: a pointer, or an offset where several arrays share it.
 #include <algorithm>
 
+#include "kernels/scalar/lifetimes.h"
 #include "kernels/scalar/passes.h"
 
 namespace kindling::scalar {
@@ -160,9 +161,14 @@ bool Reducer::take_apart(Access& access) {
             if (id && block_of_[id] != nowhere && shape_.loop[block_of_[id]] != nowhere) depth = std::max(depth, shape_.loops[shape_.loop[block_of_[id]]].depth);
         return depth;
     };
-    std::stable_sort(staying.begin(), staying.end(), [&](const Term& a, const Term& b) { return age(a) < age(b); });
+    std::vector<uint64_t> order;
+    for (size_t i = 0; i < staying.size(); i++) order.push_back(static_cast<uint64_t>(age(staying[i])) << 32 | i);
+    sort_keys(order);
     access.base = base;
-    for (const Term& term : staying) access.base = in_front(Op::Add, Type::Address, access.base, product_in_front(term));
+    for (uint64_t key : order) {
+        const Term& term = staying[static_cast<uint32_t>(key)];
+        access.base = in_front(Op::Add, Type::Address, access.base, product_in_front(term));
+    }
     return true;
 }
 

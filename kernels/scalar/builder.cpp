@@ -20,9 +20,8 @@ bool floating(Type type) { return type == Type::F64 || type == Type::F32; }
 
 }  // namespace
 
-Builder::Builder(Function& function) : function_(function) {
-    function_.blocks.clear();
-    function_.nodes.resize(1);
+Builder::Builder(Function& function) : function_(function), constants_(function) {
+    KINDLING_ASSERT(function.nodes.size() == 1 && function.blocks.empty());
     current_ = block();
     sealed_[0] = true;
 }
@@ -33,7 +32,7 @@ Block Builder::block() {
     function_.blocks.emplace_back();
     held_.emplace_back();
     waiting_.emplace_back();
-    sealed_.push_back(false);
+    sealed_.push_back(0);
     return {static_cast<uint32_t>(function_.blocks.size() - 1)};
 }
 
@@ -186,18 +185,6 @@ Value Builder::append(const Node& node) {
     function_.nodes.push_back(node);
     const uint32_t id = static_cast<uint32_t>(function_.nodes.size() - 1);
     block.nodes.push_back(id);
-    return {id};
-}
-
-Value Builder::constant(Type type, uint64_t bits) {
-    uint32_t& id = constants_[static_cast<int>(type)][bits];
-    if (!id) {
-        Node node;
-        node.type = type;
-        node.bits = bits;
-        function_.nodes.push_back(node);
-        id = static_cast<uint32_t>(function_.nodes.size() - 1);
-    }
     return {id};
 }
 

@@ -24,9 +24,8 @@
 #pragma once
 #include <initializer_list>
 #include <type_traits>
-#include <unordered_map>
 
-#include "kernels/scalar/function.h"
+#include "kernels/scalar/constants.h"
 
 namespace kindling::scalar {
 
@@ -125,16 +124,16 @@ private:
     std::vector<std::vector<uint32_t>> held_;       // [block][variable]
     struct Waiting { uint32_t phi, variable; };
     std::vector<std::vector<Waiting>> waiting_;     // [block]: phis without operands
-    std::vector<bool> sealed_;
+    std::vector<uint8_t> sealed_;
     struct Join { uint32_t block; Waiting phi; };
     std::vector<Join> joins_;                       // phis to be filled; a list, as recursion would need a deep stack
-    std::unordered_map<uint64_t, uint32_t> constants_[6];   // by type
+    Constants constants_;
 
     BasicBlock& open();
     Value append(const Node& node);
     Value pure(Op op, Type result, Value a, Value b = {}, Value c = {});
     Value place(Node& node, Value base, Value index, int64_t scale, int64_t displacement);
-    Value constant(Type type, uint64_t bits);
+    Value constant(Type type, uint64_t bits) { return {constants_.get(type, bits)}; }
     uint32_t exit(int32_t code, const Value* values, size_t count);
     uint32_t list(const Value* values, size_t count);
     void edge(Block to);

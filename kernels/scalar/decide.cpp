@@ -241,9 +241,10 @@ bool Decider::pinned(uint32_t id) {
     bool proved = true;
     for (uint32_t loop = shape_.loop[block]; proved && loop != nowhere; loop = shape_.loops[loop].parent) {
         const uint32_t head = shape_.loops[loop].head;
-        if (!stays(x, head) || !stays(size, head)) break;
+        if (!stays(x, head)) break;
+        if (!stays(size, head)) proved = false;
         at_block_ = shape_.dominator[head], at_place_ = nowhere;
-        proved = ask(0, x, 0) && ask(x, size, -1);
+        proved = proved && ask(0, x, 0) && ask(x, size, -1);
     }
     at_block_ = block, at_place_ = place;
     return !proved;

@@ -18,10 +18,15 @@ void Lifetimes::lay_out(const Function& function, const Shape& shape) {
     for (const Loop& loop : shape.loops) {
         const uint32_t self = static_cast<uint32_t>(&loop - shape.loops.data());
         const auto in_loop = [&](uint32_t block) { return shape.holds(self, block); };
-        const auto first = std::find(order.begin(), order.end(), loop.head);
-        auto last = order.end();
-        while (!in_loop(last[-1])) --last;
-        std::stable_partition(first, last, in_loop);
+        size_t first = 0, last = order.size(), kept = 0;
+        while (order[first] != loop.head) first++;
+        while (!in_loop(order[last - 1])) last--;
+        std::vector<uint32_t> others;
+        for (size_t i = kept = first; i < last; i++) {
+            if (in_loop(order[i])) order[kept++] = order[i];
+            else others.push_back(order[i]);
+        }
+        for (uint32_t block : others) order[kept++] = block;
     }
     // A head that tests whether to leave goes to the end of its loop: one jump each round.
     for (size_t i = shape.loops.size(); i-- > 0;) {
@@ -30,11 +35,13 @@ void Lifetimes::lay_out(const Function& function, const Shape& shape) {
         if (head.kind != BasicBlock::Branch || loop.head == 0) continue;
         const bool first_in = shape.holds(static_cast<uint32_t>(i), head.successor[0]);
         if (first_in == shape.holds(static_cast<uint32_t>(i), head.successor[1])) continue;
-        const auto at = std::find(order.begin(), order.end(), loop.head);
-        auto last = at;
-        while (last != order.end() && shape.holds(static_cast<uint32_t>(i), *last)) ++last;
-        if (last - at < 2 || function.blocks[last[-1]].kind != BasicBlock::Jump) continue;
-        std::rotate(at, at + 1, last);
+        size_t at = 0;
+        while (order[at] != loop.head) at++;
+        size_t last = at;
+        while (last < order.size() && shape.holds(static_cast<uint32_t>(i), order[last])) last++;
+        if (last - at < 2 || function.blocks[order[last - 1]].kind != BasicBlock::Jump) continue;
+        for (; at + 1 < last; at++) order[at] = order[at + 1];
+        order[at] = loop.head;
     }
 }
 
@@ -200,13 +207,23 @@ bool overlap(const std::vector<Range>& a, const std::vector<Range>& b) {
     return false;
 }
 
+void merge_ranges(std::vector<Range>& list, const std::vector<Range>& more) {
+    size_t from = list.size(), other = more.size();
+    list.resize(from + other);
+    for (size_t to = list.size(); other;) {
+        if (from && list[from - 1].from > more[other - 1].from) list[--to] = list[--from];
+        else list[--to] = more[--other];
+    }
+}
+
+void sort_keys(std::vector<uint64_t>& keys) { std::sort(keys.begin(), keys.end()); }
+
 bool Lifetimes::merge(uint32_t a, uint32_t b) {
     a = leader(a), b = leader(b);
     if (a == b) return true;
     if (overlap(ranges[a], ranges[b])) return false;
-    std::vector<Range> both(ranges[a].size() + ranges[b].size());
-    std::merge(ranges[a].begin(), ranges[a].end(), ranges[b].begin(), ranges[b].end(), both.begin(),
-               [](const Range& x, const Range& y) { return x.from < y.from; });
+    std::vector<Range> both = std::move(ranges[a]);
+    merge_ranges(both, ranges[b]);
     size_t kept = 0;
     for (const Range& range : both) {
         if (kept && both[kept - 1].to == range.from) both[kept - 1].to = range.to;
@@ -221,21 +238,22 @@ bool Lifetimes::merge(uint32_t a, uint32_t b) {
 }
 
 void Lifetimes::coalesce(const Function& function, const Shape& shape) {
-    std::vector<uint32_t> blocks = order;
     const auto depth = [&](uint32_t block) { return shape.loop[block] == nowhere ? 0 : shape.loops[shape.loop[block]].depth; };
-    std::stable_sort(blocks.begin(), blocks.end(), [&](uint32_t a, uint32_t b) { return depth(a) > depth(b); });
-    for (uint32_t b : blocks) {
-        const BasicBlock& block = function.blocks[b];
+    const auto deepest_first = [](uint32_t depth, size_t what) { return static_cast<uint64_t>(~depth) << 32 | what; };
+    std::vector<uint64_t> blocks, edges;
+    for (size_t i = 0; i < order.size(); i++) blocks.push_back(deepest_first(depth(order[i]), i));
+    sort_keys(blocks);
+    for (uint64_t key : blocks) {
+        const BasicBlock& block = function.blocks[order[static_cast<uint32_t>(key)]];
         // What comes around the loop first.
-        std::vector<uint32_t> edges(block.predecessors.size());
-        for (uint32_t i = 0; i < edges.size(); i++) edges[i] = i;
-        std::stable_sort(edges.begin(), edges.end(),
-                         [&](uint32_t x, uint32_t y) { return depth(block.predecessors[x]) > depth(block.predecessors[y]); });
-        for (uint32_t edge : edges) {
+        edges.clear();
+        for (size_t i = 0; i < block.predecessors.size(); i++) edges.push_back(deepest_first(depth(block.predecessors[i]), i));
+        sort_keys(edges);
+        for (uint64_t edge : edges) {
             for (uint32_t id : block.nodes) {
                 const Node& phi = function.nodes[id];
                 if (phi.op != Op::Phi) break;
-                const uint32_t value = function.operands[phi.list + edge];
+                const uint32_t value = function.operands[phi.list + static_cast<uint32_t>(edge)];
                 if (function.nodes[value].op != Op::Constant) merge(id, value);
             }
         }

@@ -1,6 +1,7 @@
 // kernels/scalar/passes.h: what is done with a function before it is compiled. Each leaves a function that verifies.
 #pragma once
 #include "kernels/scalar/analysis.h"
+#include "kernels/scalar/constants.h"
 
 namespace kindling::scalar {
 
@@ -27,18 +28,6 @@ void reduce_addresses(Function& function);
 /// All of the above, in the order that serves.
 void optimise(Function& function);
 
-/// Constants of a function, each once.
-class Constants {
-public:
-    explicit Constants(Function& function);
-    uint32_t get(Type type, uint64_t bits);
-    uint32_t integer(int64_t value) { return get(Type::I64, static_cast<uint64_t>(value)); }
-
-private:
-    Function& function_;
-    std::vector<uint32_t> heads_, next_;     // a hash table of nodes
-    void add(uint32_t id);
-};
 /// What a node is worth by algebra: another value, or 0 if none. It may rewrite the node in place, with constants. What it
 /// depends on must have been simplified.
 uint32_t simplified(Function& function, Constants& constants, Node& node);

@@ -2,6 +2,9 @@
 // place for its whole life; one that finds no register lies in the frame, where most instructions can read it.
 #include "kernels/scalar/registers.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/scalar/colours.h"
 
 namespace kindling::scalar {
@@ -14,11 +17,6 @@ bool in_vector(Type type) { return type == Type::F64 || type == Type::F32; }
 constexpr uint8_t general_order[] = {0, 1, 2, 6, 7, 8, 9, 3, 5, 12, 13, 14, 15};
 constexpr uint8_t vector_order[] = {16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
 constexpr uint8_t general_arguments[] = {7, 6, 2, 1, 8, 9};
-
-struct Candidate {
-    float priority;
-    uint32_t value;
-};
 
 }  // namespace
 
@@ -76,20 +74,25 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
             }
         }
     }
-    std::stable_sort(wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) { return a.value < b.value; });
+    std::vector<uint64_t> order, candidates;
+    for (size_t i = 0; i < wishes.size(); i++) order.push_back(static_cast<uint64_t>(wishes[i].value) << 32 | i);
+    sort_keys(order);
+    std::vector<uint32_t> first_wish(values + 1);
+    for (const Wish& wish : wishes) first_wish[wish.value + 1]++;
+    for (size_t v = 0; v < values; v++) first_wish[v + 1] += first_wish[v];
 
-    std::vector<Candidate> candidates;
     for (uint32_t v = 0; v < values; v++) {
         if (lives.ranges[v].empty()) continue;
         uint32_t length = 0;
         for (const Range& range : lives.ranges[v]) length += range.to - range.from;
-        candidates.push_back({lives.weight[v] / static_cast<float>(length + 8), v});
+        // Positive floats are ordered as their bits are.
+        const float priority = lives.weight[v] / static_cast<float>(length + 8);
+        candidates.push_back(static_cast<uint64_t>(~std::bit_cast<uint32_t>(priority)) << 32 | v);
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.priority > b.priority; });
+    sort_keys(candidates);
     std::vector<Colour> frame[2];   // apart, as moves of the two kinds of registers are ordered apart
-    std::vector<uint32_t> slot(values);
-    for (const Candidate& candidate : candidates) {
-        const uint32_t v = candidate.value;
+    for (uint64_t candidate : candidates) {
+        const uint32_t v = static_cast<uint32_t>(candidate);
         const std::vector<Range>& ranges = lives.ranges[v];
         const bool vector = in_vector(function.nodes[v].type);
         int32_t chosen = -1;
@@ -97,9 +100,9 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
             if (chosen >= 0 || (reg >= first_vector) != vector || !registers[static_cast<size_t>(reg)].fits(ranges)) return;
             chosen = reg;
         };
-        auto wanted = std::lower_bound(wishes.begin(), wishes.end(), v, [](const Wish& a, uint32_t value) { return a.value < value; });
-        for (; wanted != wishes.end() && wanted->value == v; ++wanted) {
-            const int32_t reg = wanted->fixed ? static_cast<int32_t>(wanted->other) : where[wanted->other];
+        for (uint32_t w = first_wish[v]; w < first_wish[v + 1]; w++) {
+            const Wish& wanted = wishes[static_cast<uint32_t>(order[w])];
+            const int32_t reg = wanted.fixed ? static_cast<int32_t>(wanted.other) : where[wanted.other];
             if (reg >= 0 && reg < first_slot) consider(reg);
         }
         if (vector) for (uint8_t reg : vector_order) consider(reg);

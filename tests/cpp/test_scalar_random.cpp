@@ -148,7 +148,10 @@ private:
             if (pick == 5) return b.convert(type, again(Type::Bool));
             if (pick == 6) return b.call(callee("mix", mix, Effect::Pure), {again(type), again(type), again(type)});
             if (pick == 7) return b.call(callee("bump", bump, Effect::Writes, draw::integer(0, 1) ? 1 : 0), {arrays_[0], again(type)});
-            if (pick == 8) return b.bits(type, again(draw::integer(0, 1) ? Type::F32 : Type::F64));
+            if (pick == 8) {   // not of NaN, whose payload is open
+                const Value real = again(draw::integer(0, 1) ? Type::F32 : Type::F64);
+                return b.select(b.equal(real, real), b.bits(type, real), b.integer(0));
+            }
             return b.binary(ops[draw::integer(0, 13)], again(type), again(type));
         }
         static const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Min, Op::Max, Op::Add, Op::Mul};
