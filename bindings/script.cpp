@@ -106,11 +106,23 @@ PyObject* get_name(PyObject* self, void*) { return text_object(function_in(self)
 PyObject* get_schema_text(PyObject* self, void*) {
     return guarded_script([&] { return text_object(function_in(self).signature.text()); });
 }
-/// _set_graph(graph): what the function runs from now on.
 PyObject* repr_function(PyObject* self) { return PyUnicode_FromFormat("<torch.jit.ScriptFunction object at %p>", self); }
+
+/// _loops(): for each loop that might run as machine code, what kept it from that the last time; "" where nothing did.
+PyObject* loops(PyObject* self, PyObject*) {
+    return guarded_script([&] {
+        Object all(checked(PyList_New(0)));
+        for (const std::string& why : ks::loops_of(function_in(self))) {
+            Object text(checked(text_object(why)));
+            if (PyList_Append(all.get(), text.get())) throw_python();
+        }
+        return all.take();
+    });
+}
 
 bool make_function_type() {
     if (function_type) return true;
+    static PyMethodDef methods[] = {{"_loops", loops, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
     static PyMemberDef members[] = {
         {"__dictoffset__", T_PYSSIZET, offsetof(ScriptFunction, dict), READONLY, nullptr},
         {"__weaklistoffset__", T_PYSSIZET, offsetof(ScriptFunction, weak_references), READONLY, nullptr},
@@ -128,6 +140,7 @@ bool make_function_type() {
         {Py_tp_clear, reinterpret_cast<void*>(function_clear)},
         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
         {Py_tp_repr, reinterpret_cast<void*>(repr_function)},
+        {Py_tp_methods, methods},
         {Py_tp_members, members},
         {Py_tp_getset, getset},
         {0, nullptr},

@@ -5,6 +5,7 @@
 
 #include "script/class.h"
 #include "script/instructions.h"
+#include "script/native_loop.h"
 
 namespace kindling::script {
 namespace {
@@ -13,7 +14,7 @@ using Do = Instruction::Do;
 
 class Assembler {
 public:
-    explicit Assembler(std::shared_ptr<Graph> graph) : code_(std::make_shared<Code>()) { code_->graph = std::move(graph); }
+    explicit Assembler(const Function& function) : function_(function), code_(std::make_shared<Code>()) { code_->graph = function.graph; }
 
     std::shared_ptr<Code> run() {
         Block* block = code_->graph->block;
@@ -153,6 +154,14 @@ private:
         const Block* block = node->blocks[0];
         const uint32_t trip = place_of(block->inputs()[0]);
         const std::vector<uint32_t> carried = places(block->inputs(), 1);
+        size_t native = SIZE_MAX;
+        if (std::shared_ptr<NativeLoop> loop = NativeLoop::make(node, function_)) {
+            std::vector<uint32_t> inputs;
+            for (const Value* input : loop->inputs()) inputs.push_back(operand_of(input));
+            native = emit(Do::Native, node, inputs, places(node->outputs));
+            at(native).loop = static_cast<uint32_t>(code_->loops.size());
+            code_->loops.push_back(std::move(loop));
+        }
         // The condition has a place of its own; a constant truth needs none.
         const bool asks = !always(node->input(1)) || !always(block->outputs()[0]);
         const uint32_t condition = asks ? code_->places++ : 0;
@@ -176,6 +185,7 @@ private:
         std::vector<uint32_t> last;
         for (uint32_t place : carried) last.push_back(place | operand::Take);
         if (!last.empty()) emit(Do::Move, node, last, places(node->outputs));
+        if (native != SIZE_MAX) at(native).number = here();
         emit(Do::Drop, node, {}, {}, drops);
     }
     static bool always(const Value* value) {
@@ -248,6 +258,7 @@ private:
         return nullptr;
     }
 
+    const Function& function_;
     std::shared_ptr<Code> code_;
     std::unordered_map<const Value*, uint32_t> places_, constants_;
     std::unordered_map<const Node*, size_t> orders_;
@@ -255,6 +266,6 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Code> assemble(std::shared_ptr<Graph> graph) { return Assembler(std::move(graph)).run(); }
+std::shared_ptr<Code> assemble(const Function& function) { return Assembler(function).run(); }
 
 }  // namespace kindling::script

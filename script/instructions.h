@@ -19,6 +19,7 @@ struct Instruction {
         Move,         // all inputs are read before an output is written
         Drop,         // clears places
         Tuple, UnpackTuple, TupleItem, TupleSlice, List, UnpackList, Dict,
+        Native,       // a loop as machine code; where that does not fit, the instructions behind it
         IsInstance, Print, Raise, Call, CallMethod, CallForeign, GetAttribute, SetAttribute, CreateObject, Fork, Wait,
         Missing,      // a builtin that has no function yet
     };
@@ -31,8 +32,11 @@ struct Instruction {
         Function* function;
         int64_t number;                  // of a jump: where to; of an attribute: its place
     };
+    uint32_t loop = 0;                   // of a Native: which of the code's loops
     const Node* node = nullptr;          // that it was made of: types, attributes, the line
 };
+
+class NativeLoop;
 
 struct Code {
     std::vector<Instruction> instructions;
@@ -42,12 +46,13 @@ struct Code {
     uint32_t places = 0;
     uint32_t widest = 0;                 // most inputs or outputs of a builtin
     std::shared_ptr<Graph> graph;        // nodes are read while it runs
+    std::vector<std::shared_ptr<NativeLoop>> loops;
 
     uint32_t input(const Instruction& i, uint32_t n) const { return operands[i.first + n]; }
     uint32_t output(const Instruction& i, uint32_t n = 0) const { return operands[i.first + i.inputs + n]; }
 };
 
-/// The instructions of a graph.
-std::shared_ptr<Code> assemble(std::shared_ptr<Graph> graph);
+/// The instructions of a function's graph.
+std::shared_ptr<Code> assemble(const Function& function);
 
 }  // namespace kindling::script

@@ -7,6 +7,7 @@
 #include "runtime/threads.h"
 #include "script/class.h"
 #include "script/instructions.h"
+#include "script/native_loop.h"
 
 namespace kindling::script {
 
@@ -23,6 +24,7 @@ struct Failure {
     ErrorKind kind;
     std::string message, qualified;
     bool raised;
+    bool placed = false;                 // whether the line of the frame that it passes next is there already
 };
 
 std::string shown(const Item& item) {
@@ -84,15 +86,15 @@ private:
         try {
             while (at < end) at = step(code_.instructions[at], at);
         } catch (Failure& failure) {
-            failure.lines.push_back(line(at));
+            if (!std::exchange(failure.placed, false)) failure.lines.push_back(line(at));
             throw;
         } catch (const Raised&) {
             throw;
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::Python) throw;
-            throw Failure{{line(at)}, error.kind(), error.what(), "", false};
+            throw Failure{{line(at)}, error.kind(), error.what(), "", false, false};
         } catch (const std::bad_alloc&) {
-            throw Failure{{line(at)}, ErrorKind::OutOfMemory, "not enough memory", "", false};
+            throw Failure{{line(at)}, ErrorKind::OutOfMemory, "not enough memory", "", false, false};
         }
     }
     std::string line(size_t at) const {
@@ -156,6 +158,9 @@ private:
                 break;
             }
             case Instruction::Move: move(i); break;
+            case Instruction::Native:
+                if (native(i)) return static_cast<size_t>(i.number);
+                break;
             case Instruction::Drop: break;
             case Instruction::Tuple: output(i) = Item::tuple(i.node->outputs[0]->type, inputs(i)); break;
             case Instruction::List: output(i) = Item::list(i.node->outputs[0]->type, inputs(i)); break;
@@ -192,7 +197,7 @@ private:
             }
             case Instruction::Raise: {
                 const std::string qualified = i.inputs > 1 && input(i, 1).is(Item::Tag::Str) ? input(i, 1).text() : "";
-                throw Failure{{}, ErrorKind::Runtime, input(i).text(), qualified, true};   // `go` adds the line
+                throw Failure{{}, ErrorKind::Runtime, input(i).text(), qualified, true, false};   // `go` adds the line
             }
             case Instruction::Call: output(i) = run_code(*i.function, inputs(i)); break;
             case Instruction::CallMethod: {
@@ -241,6 +246,21 @@ private:
         for (uint32_t n = 0; n < i.inputs; n++) items[n] = take(code_.input(i, n));
         for (uint32_t n = 0; n < i.inputs; n++) output(i, n) = std::move(items[n]);
     }
+    bool native(const Instruction& i) {
+        std::vector<const Item*> inputs(i.inputs);
+        std::vector<Item> outputs(i.outputs);
+        for (uint32_t n = 0; n < i.inputs; n++) inputs[n] = &input(i, n);
+        try {
+            if (!code_.loops[i.loop]->run(inputs.data(), outputs.data())) return false;
+        } catch (const LoopFailure& failure) {
+            Failure shown{{}, failure.kind, failure.message, failure.qualified, failure.raised, true};
+            // The last line is this function's own; `go` must not add the loop's.
+            for (const auto& [node, function] : failure.lines) shown.lines.push_back(node->range.highlight(last_name(function->name)));
+            throw shown;
+        }
+        for (uint32_t n = 0; n < i.outputs; n++) output(i, n) = std::move(outputs[n]);
+        return true;
+    }
     void dict(const Instruction& i) {
         Item made = Item::dict(i.node->outputs[0]->type);
         for (uint32_t n = 0; n + 1 < i.inputs; n += 2) made.dict().set(input(i, n), input(i, n + 1));
@@ -263,12 +283,19 @@ Item run_code(Function& function, std::vector<Item>&& arguments) {
 
 void prepare(Function& function) {
     KINDLING_CHECK(Runtime, function.graph, "%s is called while it is compiled", function.name.c_str());
-    const std::shared_ptr<Code> code = assemble(function.graph);
+    const std::shared_ptr<Code> code = assemble(function);
     for (const Instruction& each : code->instructions) {
         const bool missing = each.what == Instruction::Missing || each.what == Instruction::Fork || each.what == Instruction::Wait;
         KINDLING_CHECK(NotImplemented, !missing, "scripts cannot run %s yet:\n%s", each.node->kind.c_str(), each.node->range.highlight().c_str());
     }
     function.code = code;
+}
+
+std::vector<std::string> loops_of(const Function& function) {
+    std::vector<std::string> all;
+    if (function.code)
+        for (const std::shared_ptr<NativeLoop>& each : function.code->loops) all.push_back(each->why());
+    return all;
 }
 
 Item run(Function& function, std::vector<Item> arguments) {

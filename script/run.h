@@ -13,6 +13,9 @@ KINDLING_VISIBLE Item run(Function& function, std::vector<Item> arguments);
 /// Makes a function's instructions now. NotImplementedError that names what nothing runs yet.
 KINDLING_VISIBLE void prepare(Function& function);
 
+/// For each loop that might be machine code: what kept it from that when it last ran, "" where nothing did.
+KINDLING_VISIBLE std::vector<std::string> loops_of(const Function& function);
+
 /// What a script raised: "builtins.ValueError", and the message without the stack.
 struct KINDLING_VISIBLE Raised : Error {
     Raised(ErrorKind kind, std::string text, std::string class_name, std::string message)

@@ -1,0 +1,78 @@
+// script/native_loop.h: loops over numbers and elements of tensors as machine code (kernels/scalar). A loop is lowered when it runs,
+// for the dtypes and dimensions of the tensors that it meets; what does not fit is left to the interpreter.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include "kernels/scalar/code.h"
+#include "script/run.h"
+
+namespace kindling::script {
+
+/// Why a loop left before its end. `lines`: the node that failed, then the calls that led to it.
+struct LoopFailure {
+    std::vector<std::pair<const Node*, const Function*>> lines;
+    ErrorKind kind = ErrorKind::Runtime;
+    std::string message, qualified;
+    bool raised = false;
+};
+
+/// What comes out of lowering a loop for one kind of arguments.
+struct LoweredLoop {
+    std::unique_ptr<scalar::Code> code;  // null: `why` says what stood against it
+    std::string why;
+    const Node* where = nullptr;
+
+    /// What stands in the slots at an exit: `values` of its own, then one for each kept tensor, then the counts of writes.
+    struct Exit {
+        enum Kind : uint8_t { End, Interrupted, Raised, OutOfRange, Message, Builtin } kind = End;
+        std::vector<std::pair<const Node*, const Function*>> lines;
+        std::string text, qualified;
+        std::vector<char> values;        // 'i', 'f' or 'b' each
+        size_t tensor = 0, dimension = 0;    // OutOfRange
+        script::Builtin builtin = nullptr;   // Builtin: called again with the values, for what it says
+    };
+    std::vector<Exit> exits;             // by code
+    struct Output { char kind; DType dtype; size_t input; };   // 'i', 'f', 'b'; 't': a new tensor of no dimension; '=': that input
+    std::vector<Output> outputs;
+    std::vector<size_t> kept;            // tensors of no dimension that live in registers: written back at the end
+    std::vector<size_t> written;         // tensors whose writes are counted
+};
+
+/// What is known of a tensor that comes in.
+struct TensorFacts {
+    DType dtype;
+    int ndim;
+    bool unit;                           // the last stride is 1
+};
+
+/// Lowers a loop for tensors like these, in the order of `inputs`; others have no facts. `apart`: no two share memory.
+LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const Function& function);
+
+class NativeLoop {
+public:
+    /// Null if nothing of the loop's kind can become machine code.
+    static std::shared_ptr<NativeLoop> make(const Node* loop, const Function& function);
+
+    const std::vector<const Value*>& inputs() const { return inputs_; }
+    /// Runs the loop. False: it has to be interpreted, and nothing was done. Throws LoopFailure.
+    bool run(const Item* const* inputs, Item* outputs);
+    /// What kept it from running natively the last time, "" if nothing did.
+    std::string why() const { return why_; }
+
+private:
+    struct Variant { std::string key; std::shared_ptr<LoweredLoop> loop; };
+
+    const Node* loop_ = nullptr;
+    const Function* function_ = nullptr;
+    std::vector<const Value*> inputs_;
+    size_t most_ = 0, condition_ = 0;    // among the inputs; SIZE_MAX: a constant
+    std::vector<size_t> carried_;
+    std::vector<Item> constants_;        // of carried inputs that are constants
+    std::mutex lock_;
+    std::vector<Variant> variants_;
+    std::string why_ = "it has not run long enough";
+    int64_t seen_ = 0;                   // rounds, up to where lowering pays
+};
+
+}  // namespace kindling::script

@@ -1,0 +1,187 @@
+"""Loops over elements in scripts: machine code, the interpreter of the same code, the interpreter of graphs, and PyTorch give the same."""
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import kindling
+
+SOURCE = Path(__file__).resolve().parents[2] / "benchmarks" / "loops" / "programs.py"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """The programs of the benchmark, for PyTorch and for Kindling."""
+    made = []
+    for module in ("torch", "kindling"):
+        path = tmp_path_factory.mktemp("loops") / f"loops_{module}.py"
+        path.write_text(SOURCE.read_text().replace("import torch\n", f"import {module} as torch\n", 1))
+        spec = importlib.util.spec_from_file_location(f"loops_{module}", path)
+        program = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = program
+        spec.loader.exec_module(program)
+        made.append(program)
+    return made
+
+
+NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul")
+
+
+def values(arguments):
+    return [each.tolist() if hasattr(each, "tolist") else each for each in arguments]
+
+
+@pytest.mark.parametrize("strided", [False, True], ids=["contiguous", "strided"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", NAMES)
+def test_programs(programs, name, dtype, strided):
+    results = []
+    for module, program in zip((torch, kindling), programs):
+        function = module.jit.script(getattr(program, name))
+        for _ in range(2):
+            arguments = program.inputs(name, program.SMALL[name], getattr(module, dtype), strided)
+            result = function(*arguments)
+        results.append((result, values(arguments), [each._version for each in arguments if hasattr(each, "_version")]))
+    assert results[1] == results[0]
+    if name not in ("life", ):   # short rounds of the small size may stay below what is worth lowering
+        large = programs[1].inputs(name, 3 * programs[1].SMALL[name], getattr(kindling, dtype), strided)
+        function(*large)
+        assert function._loops()[0] == "", function._loops()
+
+
+LOOPS = """
+def over(a, n: int):
+    for i in range(n):
+        a[i] = i
+def divides(a, n: int):
+    s = 0
+    for i in range(n):
+        s += i // (n - i - 100)
+        a[i] = s
+    return s
+def modulo(a, n: int):
+    s = 0
+    for i in range(n):
+        s += i % (n - i - 100)
+    return s
+def raises(a, n: int):
+    for i in range(n):
+        a[i] = i
+        if i == 150:
+            raise ValueError("at 150")
+def helper(a, i: int):
+    return a[i] + a[i + 1]
+def below(a, n: int):
+    s = 0.0
+    for i in range(n):
+        s += float(helper(a, i))
+    return s
+def sums(a, n: int):
+    s = torch.zeros([])
+    for i in range(n):
+        s += a[i] * a[i]
+    return s
+def summed(a, n: int):
+    s = torch.zeros([])
+    for i in range(n):
+        s = s + a[i]
+    return s
+def aliased(a, n: int):
+    for i in range(1, n):
+        a[i] = a[i] + a[i - 1]
+    return a
+def shifted(a, n: int):
+    b = a[1:]
+    for i in range(n):
+        b[i] = a[i] + 1
+    return a
+def negative(a, n: int):
+    s = 0.0
+    for i in range(n):
+        s += float(a[-1 - i])
+    return s
+def mixed(a, n: int):
+    t = a[0] * 0
+    for i in range(n):
+        t = a[i] * 0.1 + 3
+        a[i] = t
+    return t
+def whole(a, n: int):
+    s = 0
+    for i in range(n):
+        s += int(a[i]) * 3 - (i >> 1) & 7
+        a[i] = s
+    return s
+def conditions(a, n: int):
+    best = -1
+    value = -1e9
+    for i in range(n):
+        if float(a[i]) > value and (i % 2 == 0 or i > 10):
+            value = float(a[i])
+            best = i
+    return best, value
+def backwards(a, n: int):
+    s = 0
+    for i in range(n, 0, -3):
+        s = s * 3 % 1000003 + i
+    return s
+def whiles(a, n: int):
+    i = 0
+    steps = 0
+    while i < n * 1000:
+        steps += 1
+        i = i * 2 + 1 if steps % 2 == 0 else i + 3
+    return i, steps
+"""
+SIZES = {"over": 200, "raises": 200, "below": 200}
+
+
+@pytest.fixture(scope="module")
+def units():
+    return torch.jit.CompilationUnit(LOOPS), kindling.jit.CompilationUnit(LOOPS)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "int8"])
+@pytest.mark.parametrize("name", [line[4:line.index("(")] for line in LOOPS.split("\n") if line.startswith("def ") and "helper" not in line])
+def test_loops(units, name, dtype):
+    """Results, what is written, versions, and the errors that end a loop, with what had been written by then."""
+    results = []
+    for module, unit in zip((torch, kindling), units):
+        length = 150 if name in ("over", "below") else 300
+        a = (module.arange(length) % 50).to(getattr(module, dtype))
+        if name == "below":
+            a = a * 1
+        function = getattr(unit, name)
+        for _ in range(2):
+            b = a.clone()
+            try:
+                result = function(b, 200)
+                result = result.tolist() if hasattr(result, "tolist") else result
+            except RuntimeError as error:
+                result = f"{type(error).__name__}: {error}"
+            except Exception as error:
+                result = f"{type(error).__name__}: {error}"
+        results.append((result, b.tolist(), b._version))
+    assert results[1] == results[0]
+
+
+def test_watched_tensors_are_left_to_the_interpreter(units):
+    grads = []
+    for module, unit in zip((torch, kindling), units):
+        a = module.arange(100, dtype=module.float64).requires_grad_(True)
+        unit.summed(a, 100).backward()
+        grads.append(a.grad.tolist())
+    assert grads[0] == grads[1]
+
+
+def test_interrupt(units):
+    import os
+    import signal
+    import threading
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        kindling.jit.CompilationUnit("def f(n: int):\n    s = 0\n    for i in range(n):\n        s = s * 3 % 1000003 + i\n    return s").f(1 << 60)
+    timer.join()

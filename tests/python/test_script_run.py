@@ -1,0 +1,164 @@
+"""Scripts run: values, gradients, what is printed, and what is said where a line fails, beside PyTorch."""
+import contextlib
+import io
+import warnings
+
+import pytest
+import torch
+
+import kindling
+
+TEXT = '''
+def helper(x, n: int):
+    return torch.mm(x, x) + n
+def calls(x):
+    y = helper(x, 2)
+    return y
+def raises(n: int):
+    if n > 3:
+        raise ValueError("too big")
+    return n
+def asserts(n: int):
+    assert n < 3, "not less"
+    return n
+def indexes(x, n: int):
+    return x[n]
+def listed(x: List[int], n: int):
+    return x[n]
+def keyed(x: Dict[str, int], key: str):
+    return x[key]
+def loops(n: int):
+    s = 0
+    for i in range(n):
+        if i % 3 == 0:
+            continue
+        if s > 50:
+            break
+        s += i * 2
+    return s
+def waits(x):
+    n = 0
+    while bool(x.sum() < 100):
+        x = x * 2 + 1
+        n += 1
+    return x, n
+def swaps(a: int, b: int, n: int):
+    for i in range(n):
+        a, b = b, a + b
+    return a, b
+def several(x: Tuple[int, float], names: List[str], maybe: Optional[Tensor], table: Dict[str, int]):
+    a, b = x
+    if maybe is not None:
+        b = b + float(maybe.sum())
+    return a + int(b), names, maybe, table
+def early(x, flag: bool):
+    if flag:
+        return x
+    for i in range(3):
+        x = x + i
+        if i == 1:
+            return x * 10
+    return x
+def prints(x: int, name: str):
+    print(x, name, 1.5, [1, 2], True, None)
+    return x
+def writes(x):
+    x.add_(1)
+    x[0] = 5
+    return x
+def squares(n: int):
+    return [i * i for i in range(n)]
+def defaults(n: int, m: int = 3):
+    return n * m
+def divides(a: int, b: int):
+    return a // b
+def widths(x):
+    return x.shape[0], x.size(1), x.dim(), x.dtype, len(x)
+'''
+CALLS = [
+    ("calls", ("ones(2, 2)",)), ("calls", ("ones(2, 3)",)), ("raises", ("2",)), ("raises", ("5",)), ("asserts", ("2",)), ("asserts", ("5",)),
+    ("indexes", ("ones(2)", "1")), ("indexes", ("ones(2)", "5")), ("listed", ("[1, 2]", "-1")), ("listed", ("[1, 2]", "2")),
+    ("keyed", ("{'a': 1}", "'a'")), ("keyed", ("{'a': 1}", "'b'")), ("loops", ("3",)), ("loops", ("100",)), ("waits", ("ones(2)",)),
+    ("swaps", ("0", "1", "30")), ("several", ("(1, 2.5)", "['a', 'b']", "None", "{'x': 1}")), ("several", ("(1, 2.5)", "[]", "ones(3)", "{}")),
+    ("early", ("ones(2)", "True")), ("early", ("ones(2)", "False")), ("prints", ("3", "'text'")), ("writes", ("ones(3)",)), ("squares", ("5",)),
+    ("defaults", ("2",)), ("defaults", ("2", "4")), ("divides", ("7", "-2")), ("divides", ("7", "0")), ("widths", ("ones(2, 3)",)),
+    # arguments that do not fit
+    ("raises", ("'a'",)), ("raises", ()), ("raises", ("1", "2", "3")), ("raises", ("1.5",)), ("calls", ("3",)), ("listed", ("(1, 2.5)", "0")),
+    ("several", ("(1, 2, 3)", "[]", "None", "{}")), ("keyed", ("{1: 1}", "'a'")), ("defaults", ("torch.tensor(3)",)), ("defaults", ("True",)),
+]
+
+
+def outcome(module, unit, name, arguments):
+    """What a call gives, prints and raises, as text."""
+    values = [eval(each, {"torch": module, "ones": lambda *sizes: module.ones(*sizes)}) for each in arguments]
+    out = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(out):
+        warnings.simplefilter("ignore")
+        try:
+            result = repr(getattr(unit, name)(*values))
+        except Exception as error:
+            result = f"{type(error).__name__}: {error}"
+    return result.replace("kindling", "torch").replace("torch.int64", "4"), out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def units():
+    return torch.jit.CompilationUnit(TEXT), kindling.jit.CompilationUnit(TEXT)
+
+
+@pytest.mark.parametrize("name, arguments", CALLS, ids=[f"{name}{i}" for i, (name, _) in enumerate(CALLS)])
+def test_as_torch(units, name, arguments):
+    assert outcome(kindling, units[1], name, arguments) == outcome(torch, units[0], name, arguments)
+
+
+def test_gradients():
+    text = "def f(x, n: int):\n    for i in range(n):\n        x = x * x.sin()\n    return x.sum()"
+    grads = []
+    for module in (torch, kindling):
+        x = module.linspace(0.1, 1, 5, dtype=module.float64).requires_grad_(True)
+        module.jit.CompilationUnit(text).f(x, 3).backward()
+        grads.append(x.grad.tolist())
+    assert grads[1] == pytest.approx(grads[0], rel=1e-12)
+
+
+def test_a_function_of_python():
+    @kindling.jit.script
+    def scaled(x, n: int = 3):
+        """Scaled."""
+        return x * n
+
+    assert scaled(kindling.ones(2)).tolist() == [3, 3] and scaled.__doc__ == "Scaled." and str(scaled.schema) == "scaled(Tensor x, int n=3) -> Tensor"
+    kinds = [node.kind() for node in scaled.graph.nodes()]
+    assert kinds == ["aten::mul"] and scaled.graph.findNode("aten::mul").output().type().str() == "Tensor"
+
+
+def test_memory_is_let_go_as_lines_do():
+    unit = kindling.jit.CompilationUnit("def f(x):\n    for i in range(20):\n        y = x + i\n        y = y * 2\n        x = y - 1\n    return x")
+    x = kindling.ones(1 << 20)
+    kindling._C._reset_peak_memory_stats()
+    before = kindling._C._memory_stats()["allocated_bytes.all.current"] if "allocated_bytes.all.current" in kindling._C._memory_stats() else None
+    unit.f(x)
+    if before is not None:
+        assert kindling._C._memory_stats()["allocated_bytes.all.peak"] - before < 6 * (4 << 20)
+
+
+def test_interrupt():
+    import os
+    import signal
+    import threading
+    unit = kindling.jit.CompilationUnit("def f(n: int):\n    s = [0]\n    i = 0\n    while i < n:\n        i += 1\n        s[0] = i\n    return s")
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        unit.f(1 << 60)
+    timer.join()
+
+
+@pytest.mark.parametrize("text, name", [("def f(x):\n    return g(x)\ndef g(x):\n    return f(x)", "f"), ("def f(x:\n    return x", None), ("def f(x):\n    return y", None)])
+def test_refused(text, name):
+    messages = []
+    for module in (torch, kindling):
+        with pytest.raises(RuntimeError) as caught:
+            module.jit.CompilationUnit(text)
+        messages.append(str(caught.value))
+    assert messages[1] == messages[0]
