@@ -153,6 +153,11 @@ std::vector<Value*> unpack_tuple(Graph& graph, Value* tuple) {
 Value* convert(Graph& graph, const Range& range, TypeRef type, Value* value, bool conversions) {
     if (type->is(TypeKind::Optional) && !value->type->is(TypeKind::Optional) && !value->type->is(TypeKind::None))
         return convert(graph, range, type->element(), value, conversions);
+    // `[]` is a list of whatever is wanted.
+    if (type->is(TypeKind::List) && value->node->is("prim::ListConstruct") && value->node->inputs.empty() && !is_subtype(value->type, type)) {
+        TypeVariables variables;
+        if (const TypeRef wanted = substitute(type, variables)) value = graph.insert(graph.create_with("prim::ListConstruct", wanted))->output();
+    }
     if (value->type->is(TypeKind::Tuple)) {
         if (const TypeRef list = unwrapped(type); converts_to_list(value->type, list)) {
             const std::vector<Value*> parts = unpack_tuple(graph, value);
