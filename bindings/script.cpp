@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bindings/types.h"
+#include "core/dispatch.h"
 
 #include <structmember.h>
 
@@ -382,7 +383,11 @@ PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssi
             if (!formals[i].has_default) refuse(function, "() is missing value for argument '%s'. Declaration: ", formals[i].name.c_str());
             items[i] = formals[i].default_value;
         }
-        const Item result = run(function, std::move(items));
+        Item result;
+        {
+            Unlocked unlocked(true);     // scripts need no interpreter; what calls Python takes its lock
+            result = run(function, std::move(items));
+        }
         return from_item(result);
     });
 }
