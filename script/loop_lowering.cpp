@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
 #include "core/tensor.h"
+#include "kernels/fold.h"
 #include "kernels/scalar/builder.h"
 #include "script/codes.h"
 #include "script/native_loop.h"
@@ -30,15 +32,18 @@ struct View {
 };
 
 struct Abstract {
-    enum Kind : uint8_t { Nothing, Int, Float, Bool, Element, Viewed, Known, List } kind = Nothing;
-    Word word;
-    DType dtype = DType::None;           // of an element
+    enum Kind : uint8_t { Nothing, Int, Float, Bool, Element, Viewed, Row, Known, List } kind = Nothing;
+    Word word;                           // of a row: its length
+    DType dtype = DType::None;           // of an element, of a row
+    std::function<Word(Word)> at;        // of a row that was computed: its elements, which are computed where they are used,
+    size_t stores = 0;                   //   so nothing may have been written since
     std::shared_ptr<View> view;
     Item known;                          // text, a device, None
     std::vector<Abstract> parts;
 
     bool number() const { return kind == Int || kind == Float || kind == Bool; }
-    bool tensor() const { return kind == Element || kind == Viewed; }
+    bool tensor() const { return kind == Element || kind == Viewed || kind == Row; }
+    bool is_row() const { return kind == Row || (kind == Viewed && view->sizes.size() == 1); }
 };
 
 Memory memory_of(DType dtype) {
@@ -78,6 +83,17 @@ double call_tanh(double a) noexcept { return std::tanh(a); }
 double call_atan(double a) noexcept { return std::atan(a); }
 double call_atan2(double a, double b) noexcept { return std::atan2(a, b); }
 double call_mod(double a, double b) noexcept { return std::fmod(a, b); }
+/// Sums in the order of every other sum of as many numbers.
+float call_sum32(const float* values, int64_t count) noexcept {
+    float sum = 0;
+    if (count) find_row_fold(Combine::Sum, DType::Float32)(&sum, values, 1, count);
+    return sum;
+}
+double call_sum64(const double* values, int64_t count) noexcept {
+    double sum = 0;
+    if (count) find_row_fold(Combine::Sum, DType::Float64)(&sum, values, 1, count);
+    return sum;
+}
 
 class Lowering {
 public:
@@ -140,7 +156,11 @@ private:
                     made.view->unit = facts_[i].unit;
                     if (data_.size() <= i) data_.resize(i + 1);
                     data_[i] = b_.parameter(ScalarType::Address);
-                    for (int d = 0; d < facts_[i].ndim; d++) made.view->sizes.push_back(b_.parameter(ScalarType::I64));
+                    for (int d = 0; d < facts_[i].ndim; d++) {
+                        Word size = b_.parameter(ScalarType::I64);
+                        if (!facts_[i].sizes.empty()) size = sizes_.try_emplace(facts_[i].sizes[static_cast<size_t>(d)], size).first->second;
+                        made.view->sizes.push_back(size);
+                    }
                     for (int d = 0; d < facts_[i].ndim; d++) {
                         const Word stride = b_.parameter(ScalarType::I64);
                         made.view->strides.push_back(d + 1 == facts_[i].ndim && facts_[i].unit ? b_.integer(1) : stride);
@@ -151,6 +171,7 @@ private:
             }
             values_[value] = made;
         }
+        if (uses_rows(loop_)) scratch_ = b_.parameter(ScalarType::Address);
         ran_ = b_.variable(ScalarType::Bool);
         b_.set(ran_, b_.boolean(false));
         // Writes to tensors without dimensions stay in registers where no other tensor shares their memory.
@@ -272,12 +293,13 @@ private:
     // ---- tensors
 
     const TensorFacts& facts_of(const Abstract& a) { return facts_[a.view->tensor]; }
-    DType dtype_of(const Abstract& a) { return a.kind == Abstract::Element ? a.dtype : facts_of(a).dtype; }
+    DType dtype_of(const Abstract& a) { return a.kind == Abstract::Element || a.kind == Abstract::Row ? a.dtype : facts_of(a).dtype; }
     scalar::Region region_of(size_t tensor) const { return apart_ ? static_cast<scalar::Region>(tensor + 1) : scalar::any_region; }
 
     /// The element that a tensor of no dimension holds now.
     Abstract load(const Abstract& a, const Node* node) {
         if (a.kind == Abstract::Element) return a;
+        if (a.kind == Abstract::Row) refuse(node, "a row is used as a number");
         if (!a.view->sizes.empty()) refuse(node, "a tensor with dimensions is computed with");
         const DType dtype = facts_of(a).dtype;
         if (const auto held = held_.find(a.view->tensor); held != held_.end()) return element(dtype, b_.get(held->second));
@@ -292,6 +314,7 @@ private:
         if (count == counts_.end()) refuse(node, "a tensor is written to by a way that was not seen");
         for (const auto& [loop, place] : by_value_)
             if (source_of(loop, place) == inputs_[tensor]) refuse(node, "a tensor is carried by its value and written to");
+        stores_++;
         b_.set(count->second, b_.add(b_.get(count->second), b_.integer(1)));
         if (const auto held = held_.find(tensor); held != held_.end()) {
             b_.set(held->second, word);
@@ -744,6 +767,12 @@ private:
         using scalar::Op;
         const Abstract& self = a[0];
         if (name == "select") return select(self, a[1], a[2], node);
+        if (name == "slice") return slice(node, a);
+        if (name == "sum" && self.is_row()) return sum(node, a);
+        if (self.is_row() || (a.size() > 1 && a[1].is_row())) {
+            const bool one = a.size() == 1 || !(a[1].tensor() || a[1].number());
+            if (name == "add" || name == "sub" || name == "mul" || name == "div" || name == "pow" || (one && (name == "neg" || name == "abs" || name == "square" || name == "sqrt"))) return row(node, name, a);
+        }
         if (self.kind == Abstract::Viewed) {
             const View& view = *self.view;
             if (name == "size" && a.size() == 2 && a[1].kind == Abstract::Int) {
@@ -811,6 +840,75 @@ private:
         if (category(result.dtype) > category(want)) refuse(node, "a result that cannot be cast to what it is written to");
         store(self, cast(result.word, want), node);
         return self;
+    }
+
+    // ---- rows: a[i, :], what is computed of them element by element, and sums
+
+    Abstract slice(const Node* node, const std::vector<Abstract>& a) {
+        const bool whole = a.size() == 5 && a[0].kind == Abstract::Viewed && (is_none(a[2]) || (a[2].kind == Abstract::Int && constant(a[2].word) == 0)) &&
+                           (is_none(a[3]) || (a[3].kind == Abstract::Int && constant(a[3].word) == INT64_MAX)) && a[4].kind == Abstract::Int && constant(a[4].word) == 1;
+        if (!whole) refuse(node, "a slice that is not whole");
+        return a[0];
+    }
+    static bool is_none(const Abstract& a) { return a.kind == Abstract::Known && a.known.is_none(); }
+    /// An element of a row; what is no row is the same everywhere.
+    Abstract item(const Abstract& a, Word index, const Node* node) {
+        if (a.kind == Abstract::Row) {
+            if (a.stores != stores_) refuse(node, "a row is used after something was written");
+            return element(a.dtype, a.at(index));
+        }
+        if (!a.is_row()) return a;
+        Abstract made = a;
+        made.view = std::make_shared<View>(*a.view);
+        const Word step = constant(a.view->strides[0]) == 1 ? index : b_.multiply(index, a.view->strides[0]);
+        made.view->offset = a.view->offset ? b_.add(a.view->offset, step) : step;
+        made.view->sizes.clear();
+        made.view->strides.clear();
+        return load(made, node);
+    }
+    Word length(const Abstract& a) const { return a.kind == Abstract::Row ? a.word : a.view->sizes[0]; }
+    Abstract row(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
+        const bool two = a.size() > 1 && (a[1].tensor() || a[1].number());
+        Abstract made;
+        made.kind = Abstract::Row;
+        made.word = length(a[0].is_row() ? a[0] : a[1]);
+        if (two && a[0].is_row() && a[1].is_row() && length(a[0]).id != length(a[1]).id) refuse(node, "rows of different lengths");
+        made.dtype = two ? meet(a[0], a[1]) : dtype_of(a[0]);
+        if (name == "div" && category(made.dtype) != 2) made.dtype = default_dtype();
+        made.stores = stores_;
+        made.at = [this, node, name, a, two](Word index) {
+            std::vector<Abstract> items = a;
+            items[0] = item(a[0], index, node);
+            if (two) items[1] = item(a[1], index, node);
+            return two ? binary(node, name, items).word : unary(node, name, items).word;
+        };
+        return made;
+    }
+    Abstract sum(const Node* node, const std::vector<Abstract>& a) {
+        const DType dtype = dtype_of(a[0]);
+        if (a.size() != 2 || !is_none(a[1]) || category(dtype) != 2 || !scratch_) refuse(node, "a sum that is not of a whole row of floats");
+        const Word count = length(a[0]);
+        bool fits = false;
+        for (const auto& [number, size] : sizes_) fits |= size.id == count.id && number >= 0;
+        if (!fits) refuse(node, "a row that is long");
+        const scalar::Variable index = b_.variable(ScalarType::I64);
+        b_.set(index, b_.integer(0));
+        const scalar::Block head = b_.block(), inside = b_.block(), after = b_.block();
+        b_.jump(head);
+        b_.enter(head);
+        b_.branch(b_.less(b_.get(index), count), inside, after);
+        b_.seal(inside);
+        b_.enter(inside);
+        const Memory memory = memory_of(dtype);
+        b_.store(memory, scratch_, b_.get(index), scalar::memory_bytes(memory), 0, item(a[0], b_.get(index), node).word, scratch_region);
+        b_.set(index, b_.add(b_.get(index), b_.integer(1)));
+        b_.jump(head);
+        b_.seal(head);
+        b_.seal(after);
+        b_.enter(after);
+        const Word total = dtype == DType::Float32 ? b_.call(scalar::callee("sum", call_sum32, scalar::Effect::Reads), {scratch_, count})
+                                                   : b_.call(scalar::callee("sum", call_sum64, scalar::Effect::Reads), {scratch_, count});
+        return element(dtype, total);
     }
 
     Abstract binary(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
@@ -892,7 +990,11 @@ private:
     std::vector<std::pair<const Node*, size_t>> by_value_;
     scalar::Function made_;
     scalar::Builder b_;
+    static constexpr scalar::Region scratch_region = 0x7FFF;
     scalar::Variable ran_;
+    Word scratch_;                       // where rows are computed, for sums
+    std::unordered_map<int, Word> sizes_;
+    size_t stores_ = 0;                  // so far in the text
     std::vector<Word> data_;
     std::unordered_map<size_t, scalar::Variable> held_, counts_;
     std::vector<size_t> kept_, written_;
@@ -902,6 +1004,13 @@ private:
 };
 
 }  // namespace
+
+bool uses_rows(const Node* loop) {
+    for (const Block* block : loop->blocks)
+        for (const Node* node = block->first(); node != block->end; node = node->next)
+            if (node->is("aten::slice") || node->is("aten::sum") || uses_rows(node)) return true;
+    return false;
+}
 
 LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const Function& function) {
     std::vector<std::pair<const Node*, size_t>> by_value;

@@ -122,6 +122,7 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop, const Function& f
         made->constants_.push_back(known ? *known : Item());
     }
     find_inputs(loop->blocks[0], inside, made->inputs_);
+    made->rows_ = uses_rows(loop);
     for (const Value* input : made->inputs_)
         if (!takes(input->type)) return nullptr;
     return made;
@@ -137,6 +138,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     std::vector<Tensor> tensors(inputs_.size());
     std::vector<Extent> extents;
     std::string key(1, static_cast<char>(default_dtype()));
+    std::vector<int64_t> sizes;          // different ones
     bool apart = true;
     for (size_t i = 0; i < inputs_.size(); i++) {
         if (!inputs_[i]->type->is(TypeKind::Tensor)) continue;
@@ -147,9 +149,17 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
             why_ = "a tensor is watched (it requires grad, say), or of a dtype or layout that loops do not know";
             return false;
         }
-        facts[i] = {impl->dtype, impl->ndim, impl->ndim > 0 && impl->strides()[static_cast<size_t>(impl->ndim - 1)] == 1};
+        facts[i] = {impl->dtype, impl->ndim, impl->ndim > 0 && impl->strides()[static_cast<size_t>(impl->ndim - 1)] == 1, {}};
         key += static_cast<char>(impl->dtype);
         key += static_cast<char>(impl->ndim * 2 + facts[i].unit);
+        for (int d = 0; rows_ && d < impl->ndim; d++) {
+            const int64_t size = impl->sizes()[static_cast<size_t>(d)];
+            auto at = std::find(sizes.begin(), sizes.end(), size);
+            if (at == sizes.end()) at = sizes.insert(sizes.end(), size);
+            const int number = static_cast<int>(at - sizes.begin());
+            facts[i].sizes.push_back(size > longest_row ? -1 - number : number);
+            key += static_cast<char>(facts[i].sizes.back());
+        }
         const Extent extent = extent_of(impl);
         for (const Extent& other : extents) apart &= extent.to <= other.from || other.to <= extent.from;
         extents.push_back(extent);
@@ -190,6 +200,8 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
             }
         }
     }
+    double scratch[longest_row];
+    if (rows_) slots[at++].p = scratch;
     scalar::Ears ears;
     const int64_t code = lowered->code->run(slots.data(), &ears);
     const LoweredLoop::Exit& exit = lowered->exits[static_cast<size_t>(code)];

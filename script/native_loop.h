@@ -44,7 +44,13 @@ struct TensorFacts {
     DType dtype;
     int ndim;
     bool unit;                           // the last stride is 1
+    // Where rows are computed with (`uses_rows`): equal sizes, of any tensors, have equal numbers; below 0 where a row is too long.
+    std::vector<int> sizes;
 };
+inline constexpr int64_t longest_row = 256;
+
+/// Whether a loop computes with rows of tensors (`a[i, :]`), not with elements alone: then sizes are looked at.
+bool uses_rows(const Node* loop);
 
 /// Lowers a loop for tensors like these, in the order of `inputs`; others have no facts. `apart`: no two share memory.
 LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const Function& function);
@@ -67,6 +73,7 @@ private:
     const Function* function_ = nullptr;
     std::vector<const Value*> inputs_;
     size_t most_ = 0, condition_ = 0;    // among the inputs; SIZE_MAX: a constant
+    bool rows_ = false;
     std::vector<size_t> carried_;
     std::vector<Item> constants_;        // of carried inputs that are constants
     std::mutex lock_;
