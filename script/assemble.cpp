@@ -62,6 +62,7 @@ private:
     void last_uses(const Node* node, std::vector<uint32_t>& drops) {
         const auto look = [&](const Value* value) {
             if (is_constant(value) || value->node->block != node->block) return;   // of a block around this one: it ends there
+            if (value->node->is("prim::Param") && value->offset == 0 && node->block->owner && node->block->owner->is("prim::Loop")) return;   // it counts on
             for (const Use& use : value->uses) {
                 const Node* other = within(node->block, use.user);
                 if (other == node->block->end) return;
