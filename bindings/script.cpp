@@ -170,9 +170,7 @@ PyObject* define(PyObject* self, PyObject* args) {
     if (!PyArg_ParseTuple(args, "s#snnp:define", &text, &size, &file, &line, &begin, &python)) return nullptr;
     return guarded_script([&] {
         Unit& unit = unit_in(self);
-        std::string whole(text, static_cast<size_t>(size));
-        if (whole.empty() || whole.back() != '\n') whole += '\n';   // the grammar ends lines with it
-        unit.sources.push_back({std::move(whole), file, static_cast<size_t>(line), static_cast<size_t>(begin)});
+        unit.sources.push_back({std::string(text, static_cast<size_t>(size)), file, static_cast<size_t>(line), static_cast<size_t>(begin)});
         ks::Parser parser(unit.sources.back(), unit.trees, python);
         Object names(checked(PyList_New(0)));
         while (!parser.at_end()) {
