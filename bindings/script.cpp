@@ -57,7 +57,14 @@ PyObject* text_object(const std::string& text) { return PyUnicode_DecodeUTF8(tex
     else if (formal.type->is(ks::TypeKind::Tuple) && PyTuple_Check(object) && static_cast<size_t>(PyTuple_GET_SIZE(object)) != formal.type->parts.size())
         text += std::string("Object ") + value + " had a different number of elements than type " + annotation(formal.type);
     else {
-        Object type(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+        PyObject *part = object, *key, *value_of_key;
+        if (PyDict_Check(object) && formal.type->is(ks::TypeKind::Dict))   // the first part that is in the way
+            for (Py_ssize_t at = 0; part == object && PyDict_Next(object, &at, &key, &value_of_key);) {
+                Item item;
+                if (!to_item(key, formal.type->parts[0], item)) part = key;
+                else if (!to_item(value_of_key, formal.type->parts[1], item)) part = value_of_key;
+            }
+        Object type(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(part))));
         text += std::string("Unable to cast Python instance of type ") + (type ? PyUnicode_AsUTF8(type.get()) : "?") +
                 " to C++ type '?' (#define PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)";
     }
@@ -275,9 +282,7 @@ Unit::~Unit() {
 
 ks::Function* Unit::function(const std::string& name) {
     if (const auto found = functions.find(name); found != functions.end()) {
-        if (!found->second->graph || trees_by_name.count(name))
-            fail(ErrorKind::Runtime, "function '%s' is called recursively. Recursive calls are not supported", name.c_str());
-        return found->second.get();
+        return trees_by_name.count(name) ? nullptr : found->second.get();   // being compiled: `outside` says so, and where
     }
     const auto tree = trees_by_name.find(name);
     if (tree == trees_by_name.end()) return nullptr;
@@ -307,7 +312,8 @@ ks::TypeRef Unit::resolve(const std::string& name, const ks::Range& range) {
     return read_type(*parser.expression(), nullptr);
 }
 
-ks::Outside Unit::outside(const std::string& name, const ks::Range&) {
+ks::Outside Unit::outside(const std::string& name, const ks::Range& range) {
+    if (functions.count(name)) fail_at(range, " function '%s' is called recursively. Recursive calls are not supported", name.c_str());
     if (!surroundings) return {};
     Object text(checked(text_object(name)));
     Object answer(checked(PyObject_CallFunctionObjArgs(surroundings, text.get(), Py_False, nullptr)));

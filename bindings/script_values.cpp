@@ -29,7 +29,6 @@ bool code_of_object(PyObject* object, int64_t& code) {
 bool int_item(PyObject* object, Item& item) {
     int64_t code;
     if (PyLong_Check(object) || PyIndex_Check(object)) {
-        if (is_tensor(object)) return false;
         Object index(PyNumber_Index(object));
         const long long value = index ? PyLong_AsLongLong(index.get()) : -1;
         if (PyErr_Occurred()) return PyErr_Clear(), false;

@@ -79,6 +79,7 @@ Token Lexer::expect(Kind kind) {
 
 Token Lexer::next() {
     Token token = tokens_.front();
+    passed_ = token.range.end;
     tokens_.pop_front();
     if (tokens_.empty()) read();
     return token;

@@ -634,16 +634,10 @@ private:
         if (!supported(dtype)) refuse(node, std::string("a tensor of ") + kindling::name(dtype));
         if (a.size() > 2 && !(a[2].kind == Abstract::Known && (a[2].known.is_none() || (a[2].known.is(Item::Tag::Device) && a[2].known.device().type == DeviceType::CPU)))) refuse(node, "a tensor on another device");
         if (a.size() > 3 && !is_false(a[3])) refuse(node, "a tensor that requires grad");
-        // A number that does not fit is refused, as everywhere.
-        const ScalarType want = computed(dtype);
-        if (want == ScalarType::I64 && (dtype != DType::Int64 || a[0].kind == Abstract::Float)) {
-            const double low = dtype == DType::UInt8 ? 0 : dtype == DType::Int8 ? -128 : dtype == DType::Int16 ? -32768 : dtype == DType::Int32 ? -2147483648.0 : -0x1p63;
-            const double high = dtype == DType::UInt8 ? 255 : dtype == DType::Int8 ? 127 : dtype == DType::Int16 ? 32767 : dtype == DType::Int32 ? 2147483647.0 : 0x1.fffffffffffffp62;
-            const Word real = to_f64(a[0]);
-            const int32_t code = exit(node, LoweredLoop::Exit::Message, {}, std::string("value cannot be converted to type ") + c_type_name(dtype) + " without overflow");
-            check(b_.binary(scalar::Op::And, b_.binary(scalar::Op::Ge, real, b_.real(low)), b_.binary(scalar::Op::Le, real, b_.real(high))), code, {});
-        }
-        return element(dtype, cast(a[0].word, dtype));
+        // By way of the default dtype, as PyTorch makes it: a float that is written to a tensor of float64 has been rounded to float32.
+        const DType first = a[0].kind == Abstract::Bool ? DType::Bool : a[0].kind == Abstract::Int ? DType::Int64 : default_dtype();
+        if (!supported(first)) refuse(node, std::string("a tensor of ") + kindling::name(first));
+        return element(dtype, cast(cast(a[0].word, first), dtype));
     }
     bool is_false(const Abstract& a) const {
         if (a.kind == Abstract::Known) return a.known.is_none();

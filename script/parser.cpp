@@ -250,7 +250,7 @@ const Tree* Parser::apply(const Tree* callee) {
 const Tree* Parser::subscript(const Tree* value) {
     Range range = lexer_.now().range;
     const Tree* parts = list_of('[', ',', ']', &Parser::subscript_part);
-    range.end = lexer_.now().range.start;
+    range.end = lexer_.passed();
     return make(Subscript, range, {value, parts});
 }
 

@@ -62,7 +62,7 @@ std::string Range::highlight(const char* function) const {
         for (size_t i = first; i < last && (all[i] == ' ' || i < start); i++) blank++;
         if (const size_t marked = last - first - blank) {
             bool more = false;   // ranges may include the white space of the lines after
-            for (size_t i = to; i < stop && i < all.size(); i++) more |= all[i] != '\n' && all[i] != ' ';
+            for (size_t i = to; i <= stop && i < all.size(); i++) more |= all[i] != '\n' && all[i] != ' ';
             out.append(blank, ' ').append(marked, '~').append(more && to != stop ? "\n" : " <--- HERE\n");
         }
         from = ++to;

@@ -11,9 +11,10 @@ import kindling
 SOURCE = Path(__file__).resolve().parents[2] / "benchmarks" / "loops" / "programs.py"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def programs(tmp_path_factory):
-    """The programs of the benchmark, for PyTorch and for Kindling."""
+    """The programs of the benchmark, for PyTorch and for Kindling; anew for each test, because a function of PyTorch's that has run with
+    float32 twice goes on rounding to it with float64."""
     made = []
     for module in ("torch", "kindling"):
         path = tmp_path_factory.mktemp("loops") / f"loops_{module}.py"
@@ -45,10 +46,9 @@ def test_programs(programs, name, dtype, strided):
             result = function(*arguments)
         results.append((result, values(arguments), [each._version for each in arguments if hasattr(each, "_version")]))
     assert results[1] == results[0]
-    if name not in ("life", ):   # short rounds of the small size may stay below what is worth lowering
-        large = programs[1].inputs(name, 3 * programs[1].SMALL[name], getattr(kindling, dtype), strided)
-        function(*large)
-        assert function._loops()[0] == "", function._loops()
+    large = programs[1].inputs(name, 8 * programs[1].SMALL[name], getattr(kindling, dtype), strided)   # worth lowering
+    function(*large)
+    assert "" in function._loops() and not set(function._loops()) - {"", "it has not run long enough"}, function._loops()
 
 
 LOOPS = """
@@ -64,7 +64,7 @@ def divides(a, n: int):
 def modulo(a, n: int):
     s = 0
     for i in range(n):
-        s += i % (n - i - 100)
+        s += i % (n - i + 3)
     return s
 def raises(a, n: int):
     for i in range(n):
@@ -138,7 +138,7 @@ def whiles(a, n: int):
 SIZES = {"over": 200, "raises": 200, "below": 200}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def units():
     return torch.jit.CompilationUnit(LOOPS), kindling.jit.CompilationUnit(LOOPS)
 
@@ -183,5 +183,5 @@ def test_interrupt(units):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        kindling.jit.CompilationUnit("def f(n: int):\n    s = 0\n    for i in range(n):\n        s = s * 3 % 1000003 + i\n    return s").f(1 << 60)
+        kindling.jit.CompilationUnit("def f(n: int):\n    s = 0\n    for i in range(n):\n        s = s * 3 % 1000003 + i\n    return s\n").f(1 << 60)
     timer.join()

@@ -112,7 +112,7 @@ def test_as_torch(units, name, arguments):
 
 
 def test_gradients():
-    text = "def f(x, n: int):\n    for i in range(n):\n        x = x * x.sin()\n    return x.sum()"
+    text = "def f(x, n: int):\n    for i in range(n):\n        x = x * x.sin()\n    return x.sum()\n"
     grads = []
     for module in (torch, kindling):
         x = module.linspace(0.1, 1, 5, dtype=module.float64).requires_grad_(True)
@@ -133,7 +133,7 @@ def test_a_function_of_python():
 
 
 def test_memory_is_let_go_as_lines_do():
-    unit = kindling.jit.CompilationUnit("def f(x):\n    for i in range(20):\n        y = x + i\n        y = y * 2\n        x = y - 1\n    return x")
+    unit = kindling.jit.CompilationUnit("def f(x):\n    for i in range(20):\n        y = x + i\n        y = y * 2\n        x = y - 1\n    return x\n")
     x = kindling.ones(1 << 20)
     kindling._C._reset_peak_memory_stats()
     before = kindling._C._memory_stats()["allocated_bytes.all.current"] if "allocated_bytes.all.current" in kindling._C._memory_stats() else None
@@ -146,7 +146,7 @@ def test_interrupt():
     import os
     import signal
     import threading
-    unit = kindling.jit.CompilationUnit("def f(n: int):\n    s = [0]\n    i = 0\n    while i < n:\n        i += 1\n        s[0] = i\n    return s")
+    unit = kindling.jit.CompilationUnit("def f(n: int):\n    s = [0]\n    i = 0\n    while i < n:\n        i += 1\n        s[0] = i\n    return s\n")
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -154,7 +154,7 @@ def test_interrupt():
     timer.join()
 
 
-@pytest.mark.parametrize("text, name", [("def f(x):\n    return g(x)\ndef g(x):\n    return f(x)", "f"), ("def f(x:\n    return x", None), ("def f(x):\n    return y", None)])
+@pytest.mark.parametrize("text, name", [("def f(x):\n    return g(x)\ndef g(x):\n    return f(x)\n", "f"), ("def f(x:\n    return x", None), ("def f(x):\n    return y", None)])
 def test_refused(text, name):
     messages = []
     for module in (torch, kindling):
