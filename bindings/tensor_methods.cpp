@@ -299,7 +299,7 @@ constinit const char* const lazy_methods[] = {
     "__setstate__", "_reduce_ex_internal", "_typed_storage", "apply_", "chalf", "dequantize", "dim_order", "eig", "int_repr",
     "_view_func", "is_distributed", "is_nonzero", "is_set_to", "istft", "lstsq", "lu", "map2_", "map_", "module_load", "nonzero", "norm", "polygamma_",
     "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "record_stream", "reinforce",
-    "resize", "resize_as", "solve", "split", "stft", "storage", "storage_type", "symeig", "to_mkldnn", "to_sparse_coo", "type",
+    "resize", "resize_as", "solve", "split", "stft", "storage", "storage_type", "symeig", "to_mkldnn", "to_padded_tensor", "to_sparse_coo", "type",
     "unflatten", "unique", "unique_consecutive", "volatile", nullptr};
 
 }  // namespace kindling::python

@@ -315,6 +315,10 @@ class _Methods:
     def to_mkldnn(self, dtype=None):
         raise RuntimeError("to_mkldnn: there is no MKL-DNN layout")
 
+    def to_padded_tensor(self, padding, output_size=None):
+        """The parts of a nested tensor one behind the other, padded. NotImplementedError for any other tensor."""
+        raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the tensor is not nested")
+
     def is_nonzero(self):
         """Whether the one element is not zero. RuntimeError for another number of elements."""
         return torch.is_nonzero(self)

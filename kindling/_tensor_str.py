@@ -59,7 +59,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 class _Formatter:
     """One width and one notation for all the numbers that are shown, worked out from them."""
 
-    def __init__(self, values, floating):
+    def __init__(self, values, floating, nan_counts=False):
+        """`nan_counts`: NaN is taken for a finite number, as PyTorch's isfinite does with float8_e8m0fnu."""
         self.floating = floating
         self.whole = True          # floats that are all integers are shown as "1."
         self.sci = False
@@ -68,8 +69,12 @@ class _Formatter:
             for value in values:
                 self.width = max(self.width, len(str(value)))
             return
-        values = [value for value in values if value != 0 and math.isfinite(value)]
+        values = [value for value in values if value != 0 and (math.isfinite(value) or nan_counts)]
         if not values:
+            return
+        if any(map(math.isnan, values)):     # PyTorch compares with a NaN here: no answer is yes
+            self.whole, self.sci = False, bool(_Options.sci_mode)
+            self.width = max(len(f"{value:.{_Options.precision}{'e' if self.sci else 'f'}}") for value in values)
             return
         sizes = [abs(value) for value in values]
         smallest, largest = min(sizes), max(sizes)
@@ -166,7 +171,7 @@ def _tensor_text(tensor, indent):
     if tensor.dtype.is_complex:
         formatter, imaginary = _Formatter([v.real for v in flat], True), _Formatter([v.imag for v in flat], True)
     else:
-        formatter = _Formatter(flat, tensor.dtype.is_floating_point)
+        formatter = _Formatter(flat, tensor.dtype.is_floating_point, tensor.dtype == torch.float8_e8m0fnu)
     return _nested(values, tensor.dim(), indent, formatter, imaginary)
 
 

@@ -1,5 +1,6 @@
 // operators/solvers.cpp: inverses, linear systems, least squares and determinants.
 #include "core/batch.h"
+#include "core/sparse.h"
 #include "operators/declare.h"
 #include "operators/matrices.h"
 
@@ -208,6 +209,7 @@ OPERATORS(solvers) {
             KINDLING_CHECK(Runtime, A.dim() >= 2, "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has %ld dimensions instead", A.dim());
             need_square(A, "triangular_solve");
             KINDLING_CHECK(Runtime, A.size(-1) == self.size(-2), "Incompatible matrix sizes for triangular_solve: each A matrix is %ld by %ld but each b matrix is %ld by %ld", A.size(-1), A.size(-1), self.size(-2), self.size(-1));
+            if (is_sparse(A) || is_sparse(self)) return std::make_tuple(_sparse_triangular_solve(self, A, upper, transpose, unitriangular), make_tensor({0}, A.dtype()));
             Tensor solution = transpose ? linalg_solve_triangular(T(A), self, !upper, true, unitriangular) : linalg_solve_triangular(A, self, upper, true, unitriangular);
             Sizes batch = broadcast_sizes(batch_of(self), batch_of(A));
             return std::make_tuple(solution, clone(expand(A, with(batch, {A.size(-2), A.size(-1)}))));

@@ -1,6 +1,7 @@
 // operators/sparse_products.cpp: matrix products with sparse tensors.
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/dtype_switch.h"
 #include "kernels/library/sparse_product.h"
 #include "operators/forms.h"
 #include "operators/sparse_kernels.h"
@@ -39,6 +40,7 @@ void check_places(const Elements& e, int64_t width) {
 }
 
 void check_shapes(const Tensor& a, const Tensor& b) {
+    if (is_coo(a) && !is_sparse(b)) (void)b.size(1);   // as PyTorch does: a vector has no second size, which is an IndexError
     KINDLING_CHECK(Runtime, a.dim() == 2, "addmm: matrices expected, got %ldD tensor", a.dim());
     KINDLING_CHECK(Runtime, b.dim() == 2, "addmm: matrices expected, got %ldD tensor", b.dim());
     KINDLING_CHECK(Runtime, !is_coo(a) || dense_dims(a) == 0, "addmm: scalar values expected, got %ldD values", parts_of(a).values.dim());
@@ -112,6 +114,25 @@ Tensor add_product(const Tensor& self, const Tensor& a, const Tensor& b, const S
     return is_sparse(added) && is_sparse(result) && added.impl()->layout != result.impl()->layout ? add(added, as_layout(result, added.impl()->layout, block_of(added))) : add(added, result);
 }
 
+struct Triangle { bool upper, transpose, unit; };
+
+/// The solution of A x = b by substitution, of b's rows one after the other. Elements on A's other side count as zeros.
+template <class T>
+void substitute(const Triangle& t, int64_t n, const int64_t* starts, const int64_t* columns, const T* values, T* x, int64_t width) {
+    const auto beside = [&](int64_t row, int64_t column) { return t.upper ? column > row : column < row; };
+    for (int64_t step = 0; step < n; step++) {
+        const int64_t row = t.upper != t.transpose ? n - 1 - step : step;
+        T diagonal(0);
+        for (int64_t i = starts[row]; i < starts[row + 1]; i++) {
+            if (columns[i] == row) diagonal += values[i];
+            for (int64_t k = 0; !t.transpose && beside(row, columns[i]) && k < width; k++) x[row * width + k] -= values[i] * x[columns[i] * width + k];
+        }
+        for (int64_t k = 0; !t.unit && k < width; k++) x[row * width + k] /= diagonal;
+        for (int64_t i = starts[row]; t.transpose && i < starts[row + 1]; i++)
+            for (int64_t k = 0; beside(row, columns[i]) && k < width; k++) x[columns[i] * width + k] -= values[i] * x[row * width + k];
+    }
+}
+
 Tensor adjoint_of(const Tensor& t) { return conj(transpose(t, 0, 1)); }
 
 /// What only some elements of a product are asked for: those that `pattern`, CSR, has.
@@ -145,7 +166,11 @@ static Tensor product_rows(const Tensor& mat1, const Tensor& mat2, Tensor& rows)
 }
 
 void sparse_products(SparseKernels& sparse) {
-    sparse("mm", Function<product>());
+    sparse("mm", [](const Tensor& self, const Tensor& mat2) {
+        if (!is_sparse(mat2)) (void)mat2.size(1);   // PyTorch has an IndexError for these vectors
+        else if (is_coo(mat2)) (void)self.size(-2);
+        return product(self, mat2);
+    });
     sparse("addmm", Function<add_product>());
     sparse("mv", [](const Tensor& self, const Tensor& vec) {
         KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1 && self.size(1) == vec.size(0), "mv: Expected self.size(-1) == vec.size(-1)");
@@ -210,6 +235,7 @@ OPERATORS(sparse_products) {
         doc("The product of a sparse and any matrix; the sparse one's gradient has its places only"), in(space::Torch | space::Sparse), no_out(),
         composition([](const Tensor& sparse, const Tensor& dense) {
             if (is_sparse(sparse) && is_sparse(dense)) return _sparse_sparse_matmul(sparse, dense);
+            if (is_sparse(sparse)) (void)dense.size(-1);   // PyTorch asks for it before it asks for matrices
             if (is_sparse(sparse)) return _sparse_addmm(zeros({}, dense.dtype()), sparse, dense, Scalar(0), Scalar(1));
             return transpose(_sparse_addmm(zeros({}, sparse.dtype()), transpose(dense, 0, 1), transpose(sparse, 0, 1), Scalar(0), Scalar(1)), 0, 1);
         }),
@@ -229,6 +255,40 @@ OPERATORS(sparse_products) {
             Tensor result = zeros({sparse.size(0), dense.size(1)}, products.dtype());
             if (reduce == "sum") return index_add(result, 0, rows, products);
             return scatter_reduce(result, 0, contiguous(expand(unsqueeze(rows, 1), products.sizes())), products, reduce, false);
+        }),
+    });
+    declare("_substitute(Tensor self, Tensor starts, Tensor columns, Tensor values, bool upper, bool transpose, bool unitriangular) -> Tensor", {
+        doc("The solution of A X = self for a triangle of A, whose row r has the elements from starts[r] to starts[r + 1]"), in(space::Torch), not_differentiable(), no_out(),
+        kernel([](KernelCall& call, const Tensor& self, const Tensor& starts, const Tensor& columns, const Tensor& values, bool upper, bool transpose, bool unitriangular) {
+            call.reads(starts, DType::Int64);
+            call.reads(columns, DType::Int64);
+            call.reads(values, self.dtype());
+            call.gives_copy(self);
+            call.costs(values.size(0) * self.size(1));
+            return Triangle{upper, transpose, unitriangular};
+        }, [](const Triangle& triangle, const Array& starts, const Array& columns, const Array& values, const Array& x) {
+            library::for_type(library::Types<float, double, std::complex<float>, std::complex<double>>{}, x.dtype(), "triangular_solve_out_sparse_csr_impl_mkl", [&](auto zero) {
+                using T = decltype(zero);
+                substitute(triangle, x.size(0), starts.data_ptr<int64_t>(), columns.data_ptr<int64_t>(), values.data_ptr<T>(), x.data_ptr<T>(), x.size(1));
+            });
+        }),
+    });
+    declare("_sparse_triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) -> Tensor", {
+        doc("The solution of A X = self for a triangle of a CSR or BSR matrix; A's gradient is strided, as PyTorch's is"), in(space::Torch), takes_sparse(), no_out(),
+        composition([](const Tensor& self, const Tensor& A, bool upper, bool transpose, bool unitriangular) {
+            KINDLING_CHECK(NotImplemented, is_compressed(A) && !is_sparse(self), "Could not run 'aten::triangular_solve' with arguments from the 'SparseCPU' backend. This could be because the operator doesn't exist for this backend");
+            KINDLING_CHECK(Value, by_rows(A.impl()->layout), "triangular_solve: unsupported sparse layout.");
+            KINDLING_CHECK(Runtime, self.dim() == 2 && A.dim() == 2, "triangular_solve: one sparse matrix and one strided matrix are expected, not %ld and %ld dimensions", A.dim(), self.dim());
+            KINDLING_CHECK(Runtime, self.dtype() == A.dtype(), "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.", scalar_type_name(self.dtype()), scalar_type_name(A.dtype()));
+            const Elements a = elements_of(A);
+            check_places(a, A.size(1));
+            return _substitute(self, a.starts, a.columns, a.values, upper, transpose, unitriangular);
+        }),
+        derivative("self", GIVEN(Tensor grad, Tensor A, bool upper, bool transpose, bool unitriangular) { return _sparse_triangular_solve(grad, conj_physical(A), upper, !transpose, unitriangular); }),
+        derivative("A", GIVEN(Tensor grad, Tensor A, Tensor result, bool upper, bool transpose, bool unitriangular) {
+            Tensor g = _sparse_triangular_solve(grad, conj_physical(A), upper, !transpose, unitriangular);
+            Tensor full = neg(transpose ? mm(conj(result), t(g)) : mm(g, adjoint_of(result)));
+            return upper ? triu(full, unitriangular ? 1 : 0) : tril(full, unitriangular ? -1 : 0);
         }),
     });
     declare("hspmm(Tensor mat1, Tensor mat2) -> Tensor", {

@@ -71,8 +71,6 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None):
 
 def to_padded_tensor(input, padding, output_size=None, out=None):
     """The parts one behind the other in a new first dimension, `padding` where they end early."""
-    if not input.is_nested:
-        raise NotImplementedError("to_padded_tensor: expected a nested tensor")
     return input.to_padded_tensor(padding, output_size) if out is None else out.copy_(input.to_padded_tensor(padding, output_size))
 
 

@@ -1,4 +1,5 @@
 """Eight-bit floating dtypes beside torch: every code, casts from every kind of number, what moves them and what is refused."""
+import contextlib
 import copy
 import io
 
@@ -194,3 +195,21 @@ def test_scaled_mm_refuses(arguments):
         a, b = torch.ones(16, 32).to(torch.float8_e4m3fn), torch.ones(24, 32).to(torch.float8_e4m3fn).t()
         with pytest.raises(ValueError):
             eval(f"f({arguments})", {"f": torch.nn.functional.scaled_mm, "a": a, "b": b, "t": torch, "S": torch.nn.functional.ScalingType, "one": torch.tensor(1.0)})
+
+
+@pytest.mark.parametrize("values", ([float("nan"), 1.0], [float("nan")], [float("nan"), 0.001, 1.0], [float("nan"), 2.0 ** -100, 2.0 ** 100], [1.0, 2.0 ** 100]))
+def test_not_a_number_counts_when_powers_of_two_are_printed(values):
+    assert repr(kindling.tensor(values).to(kindling.float8_e8m0fnu)) == repr(reference.tensor(values).to(reference.float8_e8m0fnu))
+    with kindling_and_torch_options(sci_mode=True):
+        assert repr(kindling.tensor(values).to(kindling.float8_e8m0fnu)) == repr(reference.tensor(values).to(reference.float8_e8m0fnu))
+
+
+@contextlib.contextmanager
+def kindling_and_torch_options(**options):
+    for torch in (kindling, reference):
+        torch.set_printoptions(**options)
+    try:
+        yield
+    finally:
+        for torch in (kindling, reference):
+            torch.set_printoptions(profile="default")

@@ -560,3 +560,10 @@ def test_what_attention_over_nested_tensors_needs(made, program):
 
     for grad in (False, True):
         assert said(kindling, grad) == said(torch, grad)
+
+
+def test_other_tensors_have_to_padded_tensor_and_refuse():
+    for t in (kindling, torch):
+        for call in (lambda: t.ones(2).to_padded_tensor(0.0), lambda: t.nested.to_padded_tensor(t.ones(2), 0.0)):
+            with pytest.raises(NotImplementedError):
+                call()

@@ -226,3 +226,56 @@ def test_conversions_check_blocks_and_dense_dimensions():
                     call = source, target, sizes, options
                     wanted = converted(torch, *call)
                     assert wanted is None or converted(kindling, *call) == wanted, call
+
+
+def refusal(t, call):
+    """The class of error that a product of matrices and vectors ends in."""
+    scope = {"t": t, "v": t.ones(3), "csr": t.eye(3).to_sparse_csr(), "coo": t.eye(3).to_sparse()}
+    with pytest.raises(Exception) as caught:
+        eval(call, scope)
+    return caught.type.__name__
+
+
+@pytest.mark.parametrize("call", [f"{function}({first}, {second})" for function in ("t.mm", "t.sparse.mm") for first, second in
+                                  (("coo", "v"), ("csr", "v"), ("v", "coo"), ("v", "csr"), ("coo", "v.to_sparse()"), ("coo", "t.ones(2, 3, 3)"), ("csr", "t.ones(2, 3, 3)"))]
+                         + ["t.sparse.mm(csr, t.tensor(1.))", "t.addmm(v, coo, v)", "t.addmm(v, csr, v)", "t.sparse.addmm(v, coo, v)", "t.hspmm(coo, v)", "t.smm(coo, v)"])
+def test_products_with_vectors_are_refused_by_torchs_class(call):
+    assert refusal(kindling, call) == refusal(pytest.importorskip("torch"), call)
+
+
+def test_triangular_solve_of_compressed_matrices():
+    torch = pytest.importorskip("torch")
+
+    def solved(t, layout, dtype, upper, transpose, unit):
+        t.manual_seed(5)
+        A = t.randn(8, 8, dtype=getattr(t, dtype)) * (t.rand(8, 8) > 0.4) + 3 * t.eye(8)
+        A = (A.to_sparse_bsr((2, 2)) if layout == "bsr" else A.to_sparse_csr()).requires_grad_()
+        B = t.randn(8, 3, dtype=getattr(t, dtype), requires_grad=True)
+        x, copy = t.triangular_solve(B, A, upper, transpose, unit)
+        if layout == "bsr":     # nor transpose them for the gradient
+            return [x.stride(), tuple(copy.shape)], [x.detach().numpy()]
+        (x * x.conj()).real.sum().backward()
+        seen = [x.stride(), tuple(copy.shape), str(copy.dtype).partition(".")[2], str(A.grad.layout).partition(".")[2]]
+        return seen, [t.view_as_real(each.detach() + 0j).resolve_conj().double().numpy() for each in (x, A.grad, B.grad)]
+
+    for layout, dtype in (("csr", "float32"), ("csr", "float64"), ("csr", "complex64"), ("csr", "complex128"), ("bsr", "float64")):
+        for flags in ((upper, transpose, unit) for upper in (True, False) for transpose in (False, True) for unit in (True, False)):
+            if layout == "bsr" and flags[1:] != (False, False):
+                continue    # PyTorch does not convert such blocks
+            (ours, numbers), (theirs, expected) = (solved(t, layout, dtype, *flags) for t in (kindling, torch))
+            assert ours == theirs, (layout, dtype, flags)
+            for a, b in zip(numbers, expected):
+                assert abs(a - b).max() <= 1e-4 * max(1, abs(b).max()), (layout, dtype, flags)
+
+
+@pytest.mark.parametrize("call", ["A.to_sparse_csc(), B", "A.to_sparse(), B", "A.long().to_sparse_csr(), B.long()", "A.to_sparse_csr(), B.double()", "A.to_sparse_csr(), B[:2]",
+                                  "A[:2].to_sparse_csr(), B", "A.half().to_sparse_csr(), B.half()", "A.to_sparse_csr(), B[:, 0]"])
+def test_triangular_solve_refuses_as_torch_does(call):
+    torch = pytest.importorskip("torch")
+
+    def refused(t):
+        with pytest.raises(Exception) as caught:
+            A, B = eval(call, {"A": t.ones(3, 3), "B": t.ones(3, 2)})
+            t.triangular_solve(B, A)
+        return caught.type.__name__
+    assert refused(kindling) == refused(torch)
