@@ -14,6 +14,7 @@ This file is on the start-up path: it imports only what the interpreter has load
 
 import _frozen_importlib as _bootstrap
 import _frozen_importlib_external as _external
+import gc
 import os
 import sys
 
@@ -82,11 +83,24 @@ def _reach_children():
         environ["PYTHONPATH"] = FOLDER + os.pathsep + paths
 
 
+def _grow_old(modules):
+    """Makes old what is alive when a module is imported: mostly classes and functions that stay, which the collector would go
+    over three times. While a large package is imported that is a tenth of the time. Both calls only join lists."""
+    Finder.modules = modules
+    if not gc.get_freeze_count():      # not what the program itself has frozen: that would be lost
+        gc.freeze()
+        gc.unfreeze()
+
+
 class Finder:
     """Answers ``torch`` and ``torch.x.y`` with the modules of this package (a class, used as an object)."""
 
+    modules = 0     # how many there were: an import that fails again and again must not keep the collector from its work
+
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if len(sys.modules) != Finder.modules:
+            _grow_old(len(sys.modules))
         if name[:5] != "torch" or name[5:6] not in ("", "."):
             if name[:9] != "functorch" or name[9:10] not in ("", "."):
                 return None

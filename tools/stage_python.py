@@ -49,7 +49,7 @@ SELDOM = {"startup", "_compile_backend.py", "_compile_breaks.py", "_dynamo/testi
           "testing", "distributed/checkpoint", "distributed/fsdp", "distributed/tensor", "distributed/algorithms", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",
           "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom.py",
           "_sobol_numbers.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",
-          "func/_rearrange.py", "nn/attention/flex_attention.py", "_lobpcg.py", "distributions/wishart.py", "optim/_adafactor.py",
+          "func/_rearrange.py", "_lobpcg.py", "distributions/wishart.py", "optim/_adafactor.py",
           "nn/utils/spectral_norm.py", "nn/utils/weight_norm.py", "nn/utils/parametrizations.py", "nn/utils/parametrize.py", "nn/utils/fusion.py",
           "nn/utils/stateless.py", "nn/utils/convert_parameters.py", "optim/adadelta.py", "optim/adamax.py", "optim/asgd.py", "optim/nadam.py",
           "optim/radam.py", "optim/rprop.py", "optim/sparse_adam.py", "optim/_muon.py", "distributions/transforms.py",

@@ -298,3 +298,53 @@ def test_names_that_are_nowhere_are_attribute_errors(tmp_path):
         """,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_what_is_alive_at_an_import_is_old(tmp_path):
+    """The collector goes over what a large package makes once at most; the program's own collecting and freezing stay as they are."""
+    done = run(
+        tmp_path,
+        """
+        import gc, os, sys, weakref
+        import torch
+
+        class Loop:
+            def __init__(self):
+                self.me = self
+
+        def collections(names):
+            before = [each["collections"] for each in gc.get_stats()]
+            for name in names:
+                __import__(name)
+            return sum(each["collections"] for each in gc.get_stats()) - sum(before)
+
+        for i in range(100):
+            with open(f"part{i}.py", "w") as file:
+                file.write("keep = [[] for _ in range(500)]")
+        sys.path.insert(0, os.getcwd())
+        gc.collect()
+        assert collections([f"part{i}" for i in range(50)]) <= 2        # 35 without that
+        loop = weakref.ref(Loop())
+        import part50
+        assert loop() is not None                                       # old now, and still found by a whole collection
+        gc.collect()
+        assert loop() is None
+        assert gc.isenabled() and gc.get_threshold() == (700, 10, 10) or sys.version_info >= (3, 12)
+        # An import that fails again and again does not keep what is young from being collected.
+        loops = []
+        for _ in range(2000):
+            loops.append(weakref.ref(Loop()))
+            try:
+                import nowhere
+            except ImportError:
+                pass
+        assert sum(each() is not None for each in loops) < 1000
+        # What the program has frozen stays so.
+        gc.freeze()
+        frozen = gc.get_freeze_count()
+        import part51
+        assert 0 < frozen <= gc.get_freeze_count()
+        print("whole")
+        """,
+    )
+    assert done.stdout == "whole\n", done.stderr
