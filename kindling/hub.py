@@ -74,7 +74,7 @@ def _get_torch_home():
     return os.path.expanduser(os.getenv(ENV_TORCH_HOME, os.path.join(os.getenv(ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR), "torch")))
 
 
-def get_dir():
+def get_dir() -> str:
     """The folder that models and files are kept in.
 
     >>> torch.hub.get_dir().endswith("hub")
@@ -85,7 +85,7 @@ def get_dir():
     return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
 
 
-def set_dir(d):
+def set_dir(d) -> None:
     """Another folder."""
     global _hub_dir
     _hub_dir = os.path.expanduser(d)
@@ -327,7 +327,7 @@ def _load_local(hubconf_dir, model, *args, **kwargs):
         return _load_entry_from_hubconf(module, model)(*args, **kwargs)
 
 
-def download_url_to_file(url, dst, hash_prefix=None, progress=True):
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
     """Loads a file to a path; RuntimeError if its SHA256 does not begin with `hash_prefix`."""
     from urllib.request import urlopen
 
@@ -382,7 +382,8 @@ def _legacy_zip_load(filename, model_dir, map_location, weights_only):
         return torch.load(os.path.join(folder, names[0].filename), map_location=map_location, weights_only=weights_only)
 
 
-def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None, weights_only=False):
+def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location=None, progress: bool = True, check_hash: bool = False,
+                             file_name: str | None = None, weights_only: bool = False):
     """The saved object at an address, kept in `model_dir` (`get_dir()/checkpoints`) and loaded from there the next time.
 
     `check_hash`: the file's name ends in `-` and the beginning of its SHA256. Reads `file://` addresses too.

@@ -15,12 +15,12 @@ def manual_seed(seed):
     return default_generator.manual_seed(int(seed))
 
 
-def seed():
+def seed() -> int:
     """Seeds the default generator from the system and returns that seed."""
     return default_generator.seed()
 
 
-def initial_seed():
+def initial_seed() -> int:
     """The seed the default generator was last given."""
     return default_generator.initial_seed()
 
@@ -30,7 +30,7 @@ def get_rng_state():
     return default_generator.get_state()
 
 
-def set_rng_state(new_state):
+def set_rng_state(new_state) -> None:
     """Puts a state from :func:`get_rng_state` back. RuntimeError or TypeError for anything else."""
     default_generator.set_state(new_state)
 

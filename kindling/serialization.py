@@ -66,17 +66,17 @@ def set_default_load_endianness(endianness):
     _Settings.endianness = endianness
 
 
-def get_crc32_options():
+def get_crc32_options() -> bool:
     """Whether `save` computes checksums."""
     return _Settings.checksums
 
 
-def set_crc32_options(compute_crc32):
+def set_crc32_options(compute_crc32: bool):
     """Whether `save` computes checksums. Without them damage goes unseen, and unzip complains."""
     _Settings.checksums = bool(compute_crc32)
 
 
-def get_default_mmap_options():
+def get_default_mmap_options() -> int | None:
     """The flags of `load(mmap=True)`: mmap.MAP_PRIVATE unless set otherwise."""
     if _Settings.mmap_flags is None:
         from mmap import MAP_PRIVATE
@@ -87,7 +87,7 @@ def get_default_mmap_options():
 class set_default_mmap_options:
     """Sets mmap.MAP_PRIVATE or mmap.MAP_SHARED for `load(mmap=True)`; also a context manager. ValueError for others."""
 
-    def __init__(self, flags):
+    def __init__(self, flags: int):
         from mmap import MAP_PRIVATE, MAP_SHARED
         if flags not in (MAP_PRIVATE, MAP_SHARED):
             raise ValueError("Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or "
@@ -104,7 +104,7 @@ class set_default_mmap_options:
 class skip_data:
     """Within it, `save` writes zeros in place of tensor data and `load` leaves tensor data unread (zeros)."""
 
-    def __init__(self, materialize_fake_tensors=False):
+    def __init__(self, materialize_fake_tensors: bool = False):
         self.materialize_fake_tensors = materialize_fake_tensors
 
     def __enter__(self):
@@ -123,7 +123,7 @@ def mkdtemp():
 # What the user allows.
 
 
-def add_safe_globals(safe_globals):
+def add_safe_globals(safe_globals) -> None:
     """Lets files read as data name these classes and functions: a list of them, or of pairs (object, full name)."""
     from kindling import _unpickle
     for entry in safe_globals:
@@ -137,7 +137,7 @@ def get_safe_globals():
     return list(_unpickle._user_allowed)
 
 
-def clear_safe_globals():
+def clear_safe_globals() -> None:
     """Takes back all that the user allowed."""
     from kindling import _unpickle
     _unpickle._user_allowed.clear()
@@ -159,7 +159,7 @@ class safe_globals:
         _unpickle._user_allowed[:] = self.previous
 
 
-def get_unsafe_globals_in_checkpoint(f):
+def get_unsafe_globals_in_checkpoint(f: "torch.types.FileLike") -> list[str]:
     """Names in a file that reading it as data would refuse. ValueError when it is not a file of torch.save."""
     from kindling import _unpickle, _zip
     with _Opened(f, "rb") as file:
@@ -179,7 +179,7 @@ def get_unsafe_globals_in_checkpoint(f):
 _registry = []
 
 
-def register_package(priority, tagger, deserializer):
+def register_package(priority: int, tagger, deserializer):
     """Adds a kind of device: `tagger(storage)` gives its tag or None, `deserializer(storage, tag)` moves it or None."""
     _registry.append((priority, tagger, deserializer))
     _registry.sort(key=lambda entry: entry[0])
@@ -387,8 +387,8 @@ class _Replaced:
 # Saving.
 
 
-def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL, _use_new_zipfile_serialization=True,
-         _disable_byteorder_record=False):
+def save(obj: object, f: "torch.types.FileLike", pickle_module=None, pickle_protocol: int = DEFAULT_PROTOCOL, _use_new_zipfile_serialization: bool = True,
+         _disable_byteorder_record: bool = False) -> None:
     """Writes an object to a path or a binary file, in torch's format.
 
     Tensors that share storage still do after loading. A save to a path that is interrupted leaves the old file whole.
@@ -551,7 +551,7 @@ def _save_legacy(prepared, file, root, no_byteorder):
 # Loading.
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+def load(f: "torch.types.FileLike", map_location=None, pickle_module=None, *, weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args):
     """Reads what `save` wrote, here or in PyTorch, from a path or a seekable binary file.
 
     map_location says where storages go: a device, its name, a dict from saved to wanted names, or a function

@@ -10,7 +10,7 @@ __all__ = ["Number", "Device", "FileLike", "Storage"]
 
 Number = Union[int, float, bool]
 Device = Union["_kindling.device", str, int, None]
-FileLike = Union[str, os.PathLike, IO[bytes]]
+FileLike = Union[str, os.PathLike[str], IO[bytes]]
 _TensorOrTensors = Union["_kindling.Tensor", Sequence["_kindling.Tensor"]]
 _dtype = _kindling.dtype
 _device = _kindling.device

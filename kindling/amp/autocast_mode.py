@@ -10,7 +10,7 @@ def _wrapped(wrapper, function):
     return update_wrapper(wrapper, function)
 
 
-def is_autocast_available(device_type):
+def is_autocast_available(device_type: str) -> bool:
     """Whether there is autocast for a kind of device."""
     return device_type in _state.DEVICES
 
@@ -32,7 +32,7 @@ class autocast:
         >>> with torch.autocast("cpu", dtype=torch.bfloat16): loss = model(x).sum()
     """
 
-    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+    def __init__(self, device_type: str, dtype: "torch.dtype | None" = None, enabled: bool = True, cache_enabled: bool | None = None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
@@ -116,7 +116,7 @@ def _check_device_type(device_type):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
+def custom_fwd(fwd=None, *, device_type: str, cast_inputs: "torch.dtype | None" = None):
     """Decorates the `forward` of an autograd function for use under autocast.
 
     With `cast_inputs`, its floating point arguments are cast to that dtype and the body runs without autocast.
@@ -136,7 +136,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
     return _wrapped(decorate_fwd, fwd)
 
 
-def custom_bwd(bwd=None, *, device_type):
+def custom_bwd(bwd=None, *, device_type: str):
     """Decorates the `backward` of an autograd function: it runs in the autocast state of the decorated `forward`."""
     _check_device_type(device_type)
     if bwd is None:

@@ -25,7 +25,7 @@ class detect_anomaly:
 class set_detect_anomaly:
     """Switches anomaly detection on or off at once; as a context manager, until the end of the block."""
 
-    def __init__(self, mode, check_nan=True):
+    def __init__(self, mode: bool, check_nan: bool = True):
         self.prev = _C.is_anomaly_enabled()
         self.prev_check_nan = _C.is_anomaly_check_nan_enabled()
         _C._set_anomaly_enabled(mode, check_nan)

@@ -106,7 +106,7 @@ class enable_grad(_NoParamDecoratorContextManager):
 class set_grad_enabled(_DecoratorContextManager):
     """Switches recording on or off at once; as a context manager, until the end of the block."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool):
         self.prev = _C.is_grad_enabled()
         self.mode = mode
         _C._set_grad_enabled(mode)
@@ -139,7 +139,7 @@ class inference_mode(_DecoratorContextManager):
             return object.__new__(cls)
         return cls()(mode)
 
-    def __init__(self, mode=True):
+    def __init__(self, mode: bool = True):
         super().__init__()
         self.mode = mode
         self._before = []
@@ -157,7 +157,7 @@ class inference_mode(_DecoratorContextManager):
 class set_multithreading_enabled(_DecoratorContextManager):
     """Says whether backward may use several threads."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool):
         self.prev = _C._is_multithreading_enabled()
         _C._set_multithreading_enabled(mode)
         self.mode = mode

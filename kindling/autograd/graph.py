@@ -59,12 +59,12 @@ def get_gradient_edge(tensor):
     return GradientEdge(node, output, None)
 
 
-def increment_version(tensor):
+def increment_version(tensor) -> None:
     """Counts a write to a tensor (or to each of several) that happened where autograd could not see it."""
     _C._increment_version(tensor)
 
 
-def set_warn_on_accumulate_grad_stream_mismatch(enabled):
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """There are no streams to mismatch."""
 
 
@@ -85,7 +85,7 @@ class saved_tensors_hooks:
 class save_on_cpu(saved_tensors_hooks):
     """Inside, what is kept for backward is kept in CPU memory."""
 
-    def __init__(self, pin_memory=False, device_type="cuda"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         def pack(tensor):
             return tensor.device, tensor if tensor.device.type == "cpu" else tensor.cpu()
 

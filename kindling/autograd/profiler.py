@@ -21,7 +21,7 @@ class record_function:
     True
     """
 
-    def __init__(self, name, args=None):
+    def __init__(self, name: str, args: str | None = None):
         self.name, self.args = name, args
 
     def __enter__(self):

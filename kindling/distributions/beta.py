@@ -15,7 +15,7 @@ class Beta(ExponentialFamily):
     has_rsample = True
     _batched = {"_dirichlet": 0}
 
-    def __init__(self, concentration1, concentration0, validate_args=None):
+    def __init__(self, concentration1: torch.Tensor | float, concentration0: torch.Tensor | float, validate_args: bool | None = None):
         if isinstance(concentration1, _Number) and isinstance(concentration0, _Number):
             both = torch.tensor([float(concentration1), float(concentration0)])
         else:

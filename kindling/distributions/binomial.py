@@ -18,7 +18,8 @@ class Binomial(_ProbsOrLogits):
     has_enumerate_support = True
     _batched = {"total_count": 0, **_ProbsOrLogits._batched}
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count: torch.Tensor | int = 1, probs: torch.Tensor | None = None, logits: torch.Tensor | None = None,
+                 validate_args: bool | None = None):
         (total_count,) = self._take(probs, logits, total_count)
         self.total_count = total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)

@@ -19,7 +19,7 @@ class Categorical(_ProbsOrLogits):
     _kept = ("_num_events",)
     _binary = False
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: torch.Tensor | None = None, logits: torch.Tensor | None = None, validate_args: bool | None = None):
         _check_one(probs, logits)
         if (logits if probs is None else probs).dim() < 1:
             raise ValueError(f"`{'logits' if probs is None else 'probs'}` parameter must be at least one-dimensional.")

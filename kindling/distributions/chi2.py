@@ -10,7 +10,7 @@ class Chi2(Gamma):
     arg_constraints = {"df": constraints.positive}
     _batched = Gamma._batched
 
-    def __init__(self, df, validate_args=None):
+    def __init__(self, df, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property

@@ -22,7 +22,8 @@ class ContinuousBernoulli(_ProbsOrLogits, ExponentialFamily):
     _batched = _ProbsOrLogits._batched
     _kept = ("_lims",)
 
-    def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None):
+    def __init__(self, probs: torch.Tensor | int | float | bool | None = None, logits: torch.Tensor | int | float | bool | None = None,
+                 lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None):
         self._take(probs, logits)
         if probs is not None:
             if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():

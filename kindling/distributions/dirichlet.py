@@ -35,7 +35,7 @@ class Dirichlet(ExponentialFamily):
     has_rsample = True
     _batched = {"concentration": 1}
 
-    def __init__(self, concentration, validate_args=None):
+    def __init__(self, concentration: torch.Tensor, validate_args: bool | None = None):
         if concentration.dim() < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration

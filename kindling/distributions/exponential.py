@@ -15,7 +15,7 @@ class Exponential(ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = {"rate": 0}
 
-    def __init__(self, rate, validate_args=None):
+    def __init__(self, rate: torch.Tensor | float, validate_args: bool | None = None):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 

@@ -17,7 +17,7 @@ class FisherSnedecor(Distribution):
     has_rsample = True
     _batched = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
 
-    def __init__(self, df1, df2, validate_args=None):
+    def __init__(self, df1: torch.Tensor | float, df2: torch.Tensor | float, validate_args: bool | None = None):
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)

@@ -15,7 +15,7 @@ class Gamma(ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = {"concentration": 0, "rate": 0}
 
-    def __init__(self, concentration, rate, validate_args=None):
+    def __init__(self, concentration: torch.Tensor | float, rate: torch.Tensor | float, validate_args: bool | None = None):
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.size(), validate_args=validate_args)
 

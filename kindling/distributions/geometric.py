@@ -13,7 +13,8 @@ class Geometric(_ProbsOrLogits):
     support = constraints.nonnegative_integer
     _batched = _ProbsOrLogits._batched
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: torch.Tensor | int | float | bool | None = None, logits: torch.Tensor | int | float | bool | None = None,
+                 validate_args: bool | None = None):
         self._take(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
         if self._validate_args and probs is not None:

@@ -17,7 +17,7 @@ class Gumbel(TransformedDistribution):
     support = constraints.real
     _batched = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: torch.Tensor | float, scale: torch.Tensor | float, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
         finfo = torch.finfo(self.loc.dtype)
         base = Uniform(torch.full_like(self.loc, finfo.tiny), torch.full_like(self.loc, 1 - finfo.eps),

@@ -15,7 +15,7 @@ class HalfCauchy(_Half):
     has_rsample = True
     _batched = {}
 
-    def __init__(self, scale, validate_args=None):
+    def __init__(self, scale, validate_args: bool | None = None):
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
     mean = property(lambda self: self._full(math.inf, self.scale))

@@ -42,7 +42,7 @@ class HalfNormal(_Half):
     has_rsample = True
     _batched = {}
 
-    def __init__(self, scale, validate_args=None):
+    def __init__(self, scale: torch.Tensor | float, validate_args: bool | None = None):
         super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))

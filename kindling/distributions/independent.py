@@ -19,7 +19,7 @@ class Independent(Distribution):
     def __class_getitem__(cls, item):
         return cls
 
-    def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
+    def __init__(self, base_distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None):
         if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
             raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
                              f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}")

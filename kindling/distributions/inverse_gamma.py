@@ -17,7 +17,7 @@ class InverseGamma(TransformedDistribution):
     has_rsample = True
     _batched = {}
 
-    def __init__(self, concentration, rate, validate_args=None):
+    def __init__(self, concentration: torch.Tensor | float, rate: torch.Tensor | float, validate_args: bool | None = None):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 

@@ -23,7 +23,7 @@ class Kumaraswamy(TransformedDistribution):
     has_rsample = True
     _batched = {"concentration1": 0, "concentration0": 0}
 
-    def __init__(self, concentration1, concentration0, validate_args=None):
+    def __init__(self, concentration1: torch.Tensor | float, concentration0: torch.Tensor | float, validate_args: bool | None = None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         base = Uniform(torch.full_like(self.concentration0, 0), torch.full_like(self.concentration0, 1),
                        validate_args=validate_args)

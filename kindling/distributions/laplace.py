@@ -14,7 +14,7 @@ class Laplace(Distribution):
     has_rsample = True
     _batched = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: torch.Tensor | float, scale: torch.Tensor | float, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
 

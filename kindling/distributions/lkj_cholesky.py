@@ -20,7 +20,7 @@ class LKJCholesky(Distribution):
     _batched = {"concentration": 0, "_beta": 1}
     _kept = ("dim",)
 
-    def __init__(self, dim, concentration=1.0, validate_args=None):
+    def __init__(self, dim: int, concentration: torch.Tensor | float = 1.0, validate_args: bool | None = None):
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim

@@ -14,7 +14,7 @@ class LogNormal(TransformedDistribution):
     has_rsample = True
     _batched = {}
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc, scale, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
     loc = property(lambda self: self.base_dist.loc)

@@ -14,7 +14,7 @@ class LogisticNormal(TransformedDistribution):
     has_rsample = True
     _batched = {}
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc, scale, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args=validate_args)
         if not base.batch_shape:
             base = base.expand([1])

@@ -18,7 +18,7 @@ class MixtureSameFamily(Distribution):
     _batched = {"_component_distribution": 1, "_mixture_distribution": 0}
     _kept = ("_num_component", "_event_ndims")
 
-    def __init__(self, mixture_distribution, component_distribution, validate_args=None):
+    def __init__(self, mixture_distribution, component_distribution, validate_args: bool | None = None):
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
         if not isinstance(mixture_distribution, Categorical):

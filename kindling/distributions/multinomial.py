@@ -20,7 +20,8 @@ class Multinomial(_OverCategorical):
     _batched = {"_categorical": 0}
     _kept = ("total_count",)
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count: int = 1, probs: torch.Tensor | None = None, logits: torch.Tensor | None = None,
+                 validate_args: bool | None = None):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count

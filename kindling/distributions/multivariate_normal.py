@@ -58,7 +58,8 @@ class MultivariateNormal(Distribution):
     _batched = {"loc": 1, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2}
     _kept = ("_unbroadcasted_scale_tril",)
 
-    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(self, loc: torch.Tensor, covariance_matrix: torch.Tensor | None = None, precision_matrix: torch.Tensor | None = None,
+                 scale_tril: torch.Tensor | None = None, validate_args: bool | None = None):
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         given = {name: value for name, value in (("covariance_matrix", covariance_matrix), ("scale_tril", scale_tril),

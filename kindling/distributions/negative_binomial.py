@@ -15,7 +15,8 @@ class NegativeBinomial(_ProbsOrLogits):
     support = constraints.nonnegative_integer
     _batched = {"total_count": 0, **_ProbsOrLogits._batched}
 
-    def __init__(self, total_count, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count: torch.Tensor | float, probs: torch.Tensor | None = None, logits: torch.Tensor | None = None,
+                 validate_args: bool | None = None):
         (total_count,) = self._take(probs, logits, total_count)
         self.total_count = total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)

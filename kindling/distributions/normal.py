@@ -20,7 +20,7 @@ class Normal(ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc: torch.Tensor | float, scale: torch.Tensor | float, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
 

@@ -26,7 +26,7 @@ class OneHotCategorical(_OverCategorical):
     has_enumerate_support = True
     _batched = {"_categorical": 0}
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: torch.Tensor | None = None, logits: torch.Tensor | None = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:],
                          validate_args=validate_args)

@@ -13,7 +13,7 @@ class Pareto(TransformedDistribution):
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
     _batched = {"scale": 0, "alpha": 0}
 
-    def __init__(self, scale, alpha, validate_args=None):
+    def __init__(self, scale, alpha, validate_args: bool | None = None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         super().__init__(Exponential(self.alpha, validate_args=validate_args),
                          [ExpTransform(), AffineTransform(loc=0, scale=self.scale)], validate_args=validate_args)

@@ -13,7 +13,7 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
     _batched = {"rate": 0}
 
-    def __init__(self, rate, validate_args=None):
+    def __init__(self, rate: torch.Tensor | int | float | bool, validate_args: bool | None = None):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 

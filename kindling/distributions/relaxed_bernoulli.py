@@ -40,7 +40,7 @@ class RelaxedBernoulli(TransformedDistribution):
     has_rsample = True
     _batched = {}
 
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+    def __init__(self, temperature, probs=None, logits=None, validate_args: bool | None = None):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(),
                          validate_args=validate_args)
 

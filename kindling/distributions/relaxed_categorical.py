@@ -45,7 +45,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     has_rsample = True
     _batched = {}
 
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+    def __init__(self, temperature: torch.Tensor, probs: torch.Tensor | None = None, logits: torch.Tensor | None = None,
+                 validate_args: bool | None = None):
         super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args),
                          ExpTransform(), validate_args=validate_args)
 

@@ -17,7 +17,8 @@ class StudentT(Distribution):
     has_rsample = True
     _batched = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}
 
-    def __init__(self, df, loc=0.0, scale=1.0, validate_args=None):
+    def __init__(self, df: torch.Tensor | float, loc: torch.Tensor | float = 0.0, scale: torch.Tensor | float = 1.0,
+                 validate_args: bool | None = None):
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
         super().__init__(self.df.size(), validate_args=validate_args)

@@ -17,7 +17,7 @@ class TransformedDistribution(Distribution):
     arg_constraints = {}
     _batched = {}
 
-    def __init__(self, base_distribution, transforms, validate_args=None):
+    def __init__(self, base_distribution, transforms, validate_args: bool | None = None):
         if isinstance(transforms, Transform):
             self.transforms = [transforms]
         elif isinstance(transforms, list):

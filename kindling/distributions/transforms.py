@@ -23,7 +23,7 @@ class Transform:
     """
     bijective = False
 
-    def __init__(self, cache_size=0):
+    def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
@@ -172,7 +172,7 @@ class _InverseTransform(Transform):
 class ComposeTransform(Transform):
     """Several transforms one after another."""
 
-    def __init__(self, parts, cache_size=0):
+    def __init__(self, parts, cache_size: int = 0):
         if cache_size:
             parts = [part.with_cache(cache_size) for part in parts]
         super().__init__(cache_size=cache_size)
@@ -264,7 +264,7 @@ identity_transform = ComposeTransform([])
 class IndependentTransform(Transform):
     """A transform whose values take up more dimensions, over which the volume change is summed."""
 
-    def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
+    def __init__(self, base_transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
@@ -310,7 +310,7 @@ class ReshapeTransform(Transform):
     """Another shape for each value; ValueError for shapes of different sizes."""
     bijective = True
 
-    def __init__(self, in_shape, out_shape, cache_size=0):
+    def __init__(self, in_shape: "torch.Size", out_shape: "torch.Size", cache_size: int = 0):
         self.in_shape = torch.Size(in_shape)
         self.out_shape = torch.Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
@@ -376,7 +376,7 @@ class PowerTransform(Transform):
     codomain = constraints.positive
     bijective = True
 
-    def __init__(self, exponent, cache_size=0):
+    def __init__(self, exponent: torch.Tensor, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
@@ -486,7 +486,7 @@ class AffineTransform(Transform):
     """loc + scale * x"""
     bijective = True
 
-    def __init__(self, loc, scale, event_dim=0, cache_size=0):
+    def __init__(self, loc: torch.Tensor | float, scale: torch.Tensor | float, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         self.loc = loc
         self.scale = scale
@@ -691,7 +691,7 @@ class _Several(Transform):
 class CatTransform(_Several):
     """Transforms side by side along a dimension, taking up `lengths` of it (by default one each)."""
 
-    def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
+    def __init__(self, tseq, dim: int = 0, lengths=None, cache_size: int = 0):
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
@@ -738,7 +738,7 @@ class CatTransform(_Several):
 class StackTransform(_Several):
     """One transform for each index of a dimension."""
 
-    def __init__(self, tseq, dim=0, cache_size=0):
+    def __init__(self, tseq, dim: int = 0, cache_size: int = 0):
         super().__init__(tseq, dim, cache_size)
 
     def _cache_options(self):
@@ -773,7 +773,7 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = +1
 
-    def __init__(self, distribution, cache_size=0):
+    def __init__(self, distribution, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 

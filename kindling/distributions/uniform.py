@@ -14,7 +14,7 @@ class Uniform(Distribution):
     has_rsample = True
     _batched = {"low": 0, "high": 0}
 
-    def __init__(self, low, high, validate_args=None):
+    def __init__(self, low: torch.Tensor | float, high: torch.Tensor | float, validate_args: bool | None = None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.size(), validate_args=validate_args)
 

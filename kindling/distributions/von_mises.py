@@ -54,7 +54,7 @@ class VonMises(Distribution):
     support = constraints.real
     _batched = {"loc": 0, "concentration": 0}
 
-    def __init__(self, loc, concentration, validate_args=None):
+    def __init__(self, loc: torch.Tensor, concentration: torch.Tensor, validate_args: bool | None = None):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 

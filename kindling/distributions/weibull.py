@@ -15,7 +15,7 @@ class Weibull(TransformedDistribution):
     support = constraints.positive
     _batched = {"scale": 0, "concentration": 0, "concentration_reciprocal": 0}
 
-    def __init__(self, scale, concentration, validate_args=None):
+    def __init__(self, scale: torch.Tensor | float, concentration: torch.Tensor | float, validate_args: bool | None = None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         super().__init__(Exponential(torch.ones_like(self.scale), validate_args=validate_args),

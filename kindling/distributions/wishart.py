@@ -33,7 +33,8 @@ class Wishart(ExponentialFamily):
     _batched = {"df": 0, "_unbroadcasted_scale_tril": 2, "covariance_matrix": 2, "scale_tril": 2,
                 "precision_matrix": 2}
 
-    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(self, df: torch.Tensor | int | float | bool, covariance_matrix: torch.Tensor | None = None,
+                 precision_matrix: torch.Tensor | None = None, scale_tril: torch.Tensor | None = None, validate_args: bool | None = None):
         given = {name: value for name, value in (("covariance_matrix", covariance_matrix),
                                                  ("precision_matrix", precision_matrix), ("scale_tril", scale_tril))
                  if value is not None}

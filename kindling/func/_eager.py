@@ -145,7 +145,7 @@ def _only_tensors(leaves, words):
             raise RuntimeError(f"{words}, got unsupported type {type(value)}")
 
 
-def grad_and_value(func, argnums=0, has_aux=False):
+def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
     """A function that gives (the gradient of `func`, its value); ((gradient), (value, aux)) with `has_aux`.
 
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
@@ -185,7 +185,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     return wrapper
 
 
-def grad(func, argnums=0, has_aux=False):
+def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
     """A function that gives the gradient of `func`, which gives a scalar; (gradient, aux) with `has_aux`.
 
     >>> torch.func.grad(torch.sin)(torch.tensor(0.0))

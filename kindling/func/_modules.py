@@ -2,7 +2,8 @@
 import kindling as torch
 
 
-def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
+def functional_call(module: "torch.nn.Module", parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights: bool = True,
+                    strict: bool = False):
     """The module's result with other parameters and buffers, given by name in one dict or in several.
 
     >>> linear = torch.nn.Linear(1, 1)
@@ -55,7 +56,7 @@ def stack_module_state(models):
     return tuple(found)
 
 
-def replace_all_batch_norm_modules_(root):
+def replace_all_batch_norm_modules_(root: "torch.nn.Module") -> "torch.nn.Module":
     """Batch norms below `root` without running statistics, which transforms cannot write; the module itself.
 
     >>> norm = torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2))
@@ -73,7 +74,7 @@ def batch_norm_without_running_stats(module):
         module.track_running_stats = False
 
 
-def debug_unwrap(tensor, *, recurse=True):
+def debug_unwrap(tensor: torch.Tensor, *, recurse: bool = True) -> torch.Tensor:
     """The tensor that one inside of a transform stands for, below all of them or (not `recurse`) below the innermost."""
     from kindling._functorch import _native
     while _native.is_functorch_wrapped_tensor(tensor):

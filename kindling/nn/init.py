@@ -92,7 +92,7 @@ def _accepted_uniform_(tensor, mean, std, a, b, generator):
     return tensor if drawn is tensor else tensor.copy_(drawn)
 
 
-def calculate_gain(nonlinearity, param=None):
+def calculate_gain(nonlinearity, param: int | float | None = None) -> float:
     """The recommended gain of a nonlinearity by name; `param` is leaky_relu's slope. ValueError for an unknown one.
 
     >>> calculate_gain("tanh")
@@ -118,43 +118,44 @@ def calculate_gain(nonlinearity, param=None):
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor, a=0.0, b=1.0, generator=None):
+def uniform_(tensor: torch.Tensor, a: float = 0.0, b: float = 1.0, generator: "torch.Generator | None" = None) -> torch.Tensor:
     """Fills with numbers uniform in [a, b)."""
     if _has_torch_function(tensor):
         return _override(uniform_, tensor, a=a, b=b, generator=generator)
     return _no_grad_uniform_(tensor, a, b, generator)
 
 
-def normal_(tensor, mean=0.0, std=1.0, generator=None):
+def normal_(tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, generator: "torch.Generator | None" = None) -> torch.Tensor:
     """Fills with normal numbers of this mean and standard deviation."""
     if _has_torch_function(tensor):
         return _override(normal_, tensor, mean=mean, std=std, generator=generator)
     return _no_grad_normal_(tensor, mean, std, generator)
 
 
-def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+def trunc_normal_(tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator: "torch.Generator | None" = None) -> torch.Tensor:
     """Fills with normal numbers that fell inside [a, b]."""
     return _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=generator)
 
 
-def constant_(tensor, val):
+def constant_(tensor: torch.Tensor, val: float) -> torch.Tensor:
     """Fills with one value."""
     if _has_torch_function(tensor):
         return _override(constant_, tensor, val=val)
     return _no_grad_fill_(tensor, val)
 
 
-def ones_(tensor):
+def ones_(tensor: torch.Tensor) -> torch.Tensor:
     """Fills with ones."""
     return _no_grad_fill_(tensor, 1.0)
 
 
-def zeros_(tensor):
+def zeros_(tensor: torch.Tensor) -> torch.Tensor:
     """Fills with zeros."""
     return _no_grad_zero_(tensor)
 
 
-def eye_(tensor):
+def eye_(tensor: torch.Tensor) -> torch.Tensor:
     """Makes a matrix the identity. ValueError unless the tensor has two dimensions."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -163,7 +164,7 @@ def eye_(tensor):
     return tensor
 
 
-def dirac_(tensor, groups=1):
+def dirac_(tensor: torch.Tensor, groups: int = 1) -> torch.Tensor:
     """Makes a convolution's weight pass its input through, as far as there are channels; per group.
 
     ValueError unless the tensor has 3, 4 or 5 dimensions and the groups divide the first.
@@ -204,7 +205,7 @@ def _calculate_correct_fan(tensor, mode):
     return fan_in if mode == "fan_in" else fan_out
 
 
-def xavier_uniform_(tensor, gain=1.0, generator=None):
+def xavier_uniform_(tensor: torch.Tensor, gain: float = 1.0, generator: "torch.Generator | None" = None) -> torch.Tensor:
     """Glorot and Bengio's (2010) initialisation, uniform. ValueError for fewer than two dimensions."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
@@ -212,14 +213,15 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
     return _no_grad_uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor, gain=1.0, generator=None):
+def xavier_normal_(tensor: torch.Tensor, gain: float = 1.0, generator: "torch.Generator | None" = None) -> torch.Tensor:
     """Glorot and Bengio's (2010) initialisation, normal. ValueError for fewer than two dimensions."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     return _no_grad_normal_(tensor, 0.0, std, generator)
 
 
-def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_uniform_(tensor: torch.Tensor, a: float = 0, mode="fan_in", nonlinearity="leaky_relu",
+                     generator: "torch.Generator | None" = None) -> torch.Tensor:
     """He's (2015) initialisation, uniform. ValueError for an unknown mode or nonlinearity."""
     if _has_torch_function(tensor):
         return _override(kaiming_uniform_, tensor, a=a, mode=mode, nonlinearity=nonlinearity, generator=generator)
@@ -232,7 +234,8 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
         return tensor.uniform_(-bound, bound, generator=generator)
 
 
-def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_normal_(tensor: torch.Tensor, a: float = 0, mode="fan_in", nonlinearity="leaky_relu",
+                    generator: "torch.Generator | None" = None) -> torch.Tensor:
     """He's (2015) initialisation, normal. ValueError for an unknown mode or nonlinearity."""
     if 0 in tensor.shape:
         _warn("Initializing zero-element tensors is a no-op")
@@ -242,7 +245,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
         return tensor.normal_(0, std, generator=generator)
 
 
-def orthogonal_(tensor, gain=1, generator=None):
+def orthogonal_(tensor: torch.Tensor, gain: float = 1, generator: "torch.Generator | None" = None) -> torch.Tensor:
     """Fills with a random matrix with orthonormal rows or columns (dimensions after the first taken together)."""
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -264,7 +267,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     return tensor
 
 
-def sparse_(tensor, sparsity, std=0.01, generator=None):
+def sparse_(tensor: torch.Tensor, sparsity: float, std: float = 0.01, generator: "torch.Generator | None" = None) -> torch.Tensor:
     """Fills a matrix with normal numbers, then zeroes this share of every column. ValueError unless it is a matrix."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

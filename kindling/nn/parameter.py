@@ -158,6 +158,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         return tensor
 
 
-def is_lazy(param):
+def is_lazy(param) -> bool:
     """Whether this parameter or buffer still waits for its shape."""
     return isinstance(param, UninitializedTensorMixin)

@@ -67,7 +67,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     return plan
 
 
-def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False):
     """An ``on_trace_ready`` that writes a trace of each cycle into a folder: ``<worker>.<time>.pt.trace.json``."""
     def handler(prof):
         import os

@@ -82,18 +82,18 @@ class DefaultDeviceType:
         return DefaultDeviceType._kind
 
 
-def get_device_states(*args):
+def get_device_states(*args) -> tuple[list[int], list[torch.Tensor]]:
     """Numbers of devices beside the CPU that arguments lie on, and the states of their random streams: none here."""
     return [], []
 
 
-def set_device_states(devices, states, *, device_type=None):
+def set_device_states(devices, states, *, device_type=None) -> None:
     """Puts states back that `get_device_states` gave."""
     if devices:
         raise RuntimeError("there are no devices beside the CPU")
 
 
-def detach_variable(inputs):
+def detach_variable(inputs) -> tuple[torch.Tensor, ...]:
     """The tuple with its tensors detached, requiring gradients as before."""
     if not isinstance(inputs, tuple):
         raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: "
@@ -102,7 +102,7 @@ def detach_variable(inputs):
                   for each in inputs])
 
 
-def check_backward_validity(inputs):
+def check_backward_validity(inputs) -> None:
     """Warns if no input requires a gradient."""
     if not any(each.requires_grad for each in inputs if isinstance(each, torch.Tensor)):
         import warnings
@@ -326,8 +326,8 @@ def _warn_unset(name, version):
                   "variants.", stacklevel=3)
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default",
-               debug=False, early_stop=True, **kwargs):
+def checkpoint(function, *args, use_reentrant: bool | None = None, context_fn=noop_context_fn, determinism_check: str = "default",
+               debug: bool = False, early_stop: bool = True, **kwargs):
     """`function(*args, **kwargs)`, whose activations are not kept but computed again in the backward pass.
 
     With `use_reentrant=False` what the function saves is recomputed on demand, by all ways to run backward; with True

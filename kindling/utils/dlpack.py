@@ -16,7 +16,7 @@ def to_dlpack(tensor):
     return tensor.__dlpack__()
 
 
-def from_dlpack(ext_tensor, *, device=None, copy=None):
+def from_dlpack(ext_tensor, *, device: "torch.device | str | int | None" = None, copy: bool | None = None) -> torch.Tensor:
     """A tensor that shares the memory of another library's, or of a DLPack capsule.
 
     Any object with `__dlpack__` will do.  See `torch.from_dlpack`.

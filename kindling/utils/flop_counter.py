@@ -132,7 +132,8 @@ class FlopCounterMode:
     48
     """
 
-    def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
+    def __init__(self, mods: "torch.nn.Module | list[torch.nn.Module] | None" = None, depth: int = 2, display: bool = True,
+                 custom_mapping=None):
         super().__init__()
         self.flop_counts = defaultdict(lambda: defaultdict(int))
         self.depth = depth

@@ -46,7 +46,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class _Forward(_LazyConvXdMixin):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+    def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1, bias: bool = True,
                  padding_mode="zeros", device=None, dtype=None):
         # The parent makes no bias: its size would draw random numbers now.
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
@@ -54,7 +54,7 @@ class _Forward(_LazyConvXdMixin):
 
 
 class _Transposed(_LazyConvXdMixin):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+    def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups: int = 1, bias: bool = True,
                  dilation=1, padding_mode="zeros", device=None, dtype=None):
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode,
                          device, dtype)

@@ -26,7 +26,7 @@ class _Inplace(Module):
 
     __constants__ = ["inplace"]
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False):
         super().__init__()
         self.inplace = inplace
 
@@ -82,7 +82,8 @@ class Hardtanh(Module):
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None, max_value: float | None = None):
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
+                 max_value: float | None = None):
         super().__init__()
         for old, new, value in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
             if value is not None:
@@ -163,7 +164,7 @@ class Hardswish(_Inplace):
 class _ExponentialUnit(Module):
     __constants__ = ["alpha", "inplace"]
 
-    def __init__(self, alpha=1.0, inplace=False):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__()
         self.alpha = alpha
         self.inplace = inplace
@@ -338,7 +339,7 @@ class Tanhshrink(Module):
 class _AlongDim(Module):
     __constants__ = ["dim"]
 
-    def __init__(self, dim=None):
+    def __init__(self, dim: int | None = None):
         super().__init__()
         self.dim = dim
 

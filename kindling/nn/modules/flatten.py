@@ -27,7 +27,7 @@ class Unflatten(Module):
 
     __constants__ = ["dim", "unflattened_size"]
 
-    def __init__(self, dim: int, unflattened_size):
+    def __init__(self, dim: int, unflattened_size: "torch.Size | list[int] | tuple[int, ...]"):
         super().__init__()
         self._require_tuple_int(unflattened_size)
         self.dim = dim

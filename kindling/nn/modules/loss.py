@@ -14,7 +14,7 @@ __all__ = ["L1Loss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "GaussianNLLLoss"
 class _Loss(Module):
     __constants__ = ["reduction"]
 
-    def __init__(self, size_average=None, reduce=None, reduction="mean"):
+    def __init__(self, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__()
         if size_average is not None or reduce is not None:
             self.reduction = _Reduction.legacy_get_string(size_average, reduce)
@@ -23,7 +23,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+    def __init__(self, weight: torch.Tensor | None = None, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -40,7 +40,8 @@ class NLLLoss(_WeightedLoss):
 
     __constants__ = ["ignore_index", "reduction"]
 
-    def __init__(self, weight: torch.Tensor | None = None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean"):
+    def __init__(self, weight: torch.Tensor | None = None, size_average=None, ignore_index: int = -100, reduce=None,
+                 reduction: str = "mean"):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
@@ -51,7 +52,8 @@ class NLLLoss(_WeightedLoss):
 class NLLLoss2d(NLLLoss):
     """Old name of NLLLoss."""
 
-    def __init__(self, weight: torch.Tensor | None = None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean"):
+    def __init__(self, weight: torch.Tensor | None = None, size_average=None, ignore_index: int = -100, reduce=None,
+                 reduction: str = "mean"):
         import warnings
         warnings.warn("NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement and see "
                       "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", FutureWarning,
@@ -64,7 +66,8 @@ class PoissonNLLLoss(_Loss):
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
-    def __init__(self, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8, reduce=None, reduction: str = "mean"):
+    def __init__(self, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8, reduce=None,
+                 reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction)
         self.log_input = log_input
         self.full = full
@@ -117,7 +120,8 @@ class BCELoss(_WeightedLoss):
 class BCEWithLogitsLoss(_Loss):
     """BCELoss of sigmoid(input), stable for large logits."""
 
-    def __init__(self, weight: torch.Tensor | None = None, size_average=None, reduce=None, reduction: str = "mean", pos_weight: torch.Tensor | None = None):
+    def __init__(self, weight: torch.Tensor | None = None, size_average=None, reduce=None, reduction: str = "mean",
+                 pos_weight: torch.Tensor | None = None):
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
@@ -189,7 +193,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
-    def __init__(self, weight: torch.Tensor | None = None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean",
+    def __init__(self, weight: torch.Tensor | None = None, size_average=None, ignore_index: int = -100, reduce=None,
+                 reduction: str = "mean",
                  label_smoothing: float = 0.0):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
@@ -205,7 +210,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
-    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device=None, dtype=None,
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device=None,
+                 dtype=None,
                  reduction: str = "mean", weight: torch.Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0, options=None):
         super().__init__(weight, None, None, reduction)
         from math import prod
@@ -274,7 +280,8 @@ class MultiMarginLoss(_WeightedLoss):
 
     __constants__ = ["p", "margin", "reduction"]
 
-    def __init__(self, p: int = 1, margin: float = 1.0, weight: torch.Tensor | None = None, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: torch.Tensor | None = None, size_average=None, reduce=None,
+                 reduction: str = "mean"):
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
@@ -294,7 +301,8 @@ class TripletMarginLoss(_Loss):
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
-    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average=None, reduce=None,
+                 reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
             raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
@@ -340,6 +348,7 @@ class CTCLoss(_Loss):
         self.blank = blank
         self.zero_infinity = zero_infinity
 
-    def forward(self, log_probs: torch.Tensor, targets: torch.Tensor, input_lengths: torch.Tensor, target_lengths: torch.Tensor) -> torch.Tensor:
+    def forward(self, log_probs: torch.Tensor, targets: torch.Tensor, input_lengths: torch.Tensor,
+                target_lengths: torch.Tensor) -> torch.Tensor:
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
                           self.zero_infinity)

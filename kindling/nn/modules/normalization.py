@@ -59,7 +59,8 @@ class LayerNorm(Module):
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
-    def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None):
+    def __init__(self, normalized_shape: "int | list[int] | torch.Size", eps: float = 1e-5, elementwise_affine: bool = True,
+                 bias: bool = True, device=None, dtype=None):
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps = eps
@@ -89,7 +90,8 @@ class GroupNorm(Module):
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None, dtype=None, *, bias: bool = True):
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None, dtype=None, *,
+                 bias: bool = True):
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
@@ -125,7 +127,8 @@ class RMSNorm(Module):
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
-    def __init__(self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True, device=None, dtype=None):
+    def __init__(self, normalized_shape: "int | list[int] | torch.Size", eps: float | None = None, elementwise_affine: bool = True,
+                 device=None, dtype=None):
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps = eps

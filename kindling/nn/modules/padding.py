@@ -58,7 +58,7 @@ class CircularPad3d(_CircularPadNd):
 class _ConstantPadNd(_Pad):
     __constants__ = ["padding", "value"]
 
-    def __init__(self, padding, value):
+    def __init__(self, padding, value: float):
         super().__init__(padding)
         self.value = value
 

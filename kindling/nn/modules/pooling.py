@@ -13,7 +13,8 @@ __all__ = ["MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", 
 class _MaxPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+    def __init__(self, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] | None = None, padding: int | tuple[int, ...] = 0,
+                 dilation: int | tuple[int, ...] = 1, return_indices: bool = False, ceil_mode: bool = False):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride if stride is not None else kernel_size
@@ -86,7 +87,8 @@ class MaxUnpool2d(_MaxUnpoolNd):
 class MaxUnpool3d(_MaxUnpoolNd):
     """Puts maxima back to their places among zeros, undoing MaxPool3d."""
 
-    def __init__(self, kernel_size: int | tuple[int, int, int], stride: int | tuple[int, int, int] | None = None, padding: int | tuple[int, int, int] = 0):
+    def __init__(self, kernel_size: int | tuple[int, int, int], stride: int | tuple[int, int, int] | None = None,
+                 padding: int | tuple[int, int, int] = 0):
         super().__init__()
         self._take(_triple, kernel_size, stride, padding)
 
@@ -104,7 +106,8 @@ class _AvgPoolNd(Module):
 class AvgPool1d(_AvgPoolNd):
     """Means over windows of (N, C, L) or (C, L)."""
 
-    def __init__(self, kernel_size: int | tuple[int], stride: int | tuple[int] = None, padding: int | tuple[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True):
+    def __init__(self, kernel_size: int | tuple[int], stride: int | tuple[int] = None, padding: int | tuple[int] = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True):
         super().__init__()
         self.kernel_size = _single(kernel_size)
         self.stride = _single(stride if stride is not None else kernel_size)
@@ -119,8 +122,8 @@ class AvgPool1d(_AvgPoolNd):
 class _AvgPoolByDivisor(_AvgPoolNd):
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
-                 divisor_override=None):
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+                 divisor_override: int | None = None):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride if stride is not None else kernel_size
@@ -156,7 +159,7 @@ class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     _dimensions = 2
 
-    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
         super().__init__()
         ntuple = _ntuple(self._dimensions)
         self.kernel_size = ntuple(kernel_size)
@@ -195,7 +198,8 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 class _LPPoolNd(Module):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+    def __init__(self, norm_type: float, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] | None = None,
+                 ceil_mode: bool = False):
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size
@@ -231,7 +235,7 @@ class LPPool3d(_LPPoolNd):
 class _AdaptiveMaxPoolNd(Module):
     __constants__ = ["output_size", "return_indices"]
 
-    def __init__(self, output_size, return_indices=False):
+    def __init__(self, output_size: int | None | tuple[int | None, ...], return_indices: bool = False):
         super().__init__()
         self.output_size = output_size
         self.return_indices = return_indices
@@ -264,7 +268,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _AdaptiveAvgPoolNd(Module):
     __constants__ = ["output_size"]
 
-    def __init__(self, output_size):
+    def __init__(self, output_size: int | None | tuple[int | None, ...]):
         super().__init__()
         self.output_size = output_size
 

@@ -55,7 +55,8 @@ def _masks(attn_mask, attn_name, padding_mask, padding_name, dtype):
 class Transformer(Module):
     """Encoder and decoder: src (S, N, d_model) and tgt (T, N, d_model), (N, S, *) with batch_first, or without N."""
 
-    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+                 dim_feedforward: int = 2048,
                  dropout: float = 0.1, activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps: float = 1e-5,
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
@@ -79,7 +80,8 @@ class Transformer(Module):
         self.nhead = nhead
         self.batch_first = batch_first
 
-    def forward(self, src: torch.Tensor, tgt: torch.Tensor, src_mask: torch.Tensor | None = None, tgt_mask: torch.Tensor | None = None, memory_mask: torch.Tensor | None = None, src_key_padding_mask: torch.Tensor | None = None,
+    def forward(self, src: torch.Tensor, tgt: torch.Tensor, src_mask: torch.Tensor | None = None, tgt_mask: torch.Tensor | None = None,
+                memory_mask: torch.Tensor | None = None, src_key_padding_mask: torch.Tensor | None = None,
                 tgt_key_padding_mask: torch.Tensor | None = None, memory_key_padding_mask: torch.Tensor | None = None, src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
                 memory_is_causal: bool = False) -> torch.Tensor:
         """Encodes src and decodes tgt against it. RuntimeError where batch or feature sizes do not go together."""
@@ -133,7 +135,8 @@ class TransformerEncoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
+    def __init__(self, encoder_layer, num_layers: int, norm: "torch.nn.Module | None" = None, enable_nested_tensor: bool = True,
+                 mask_check: bool = True):
         super().__init__()
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
@@ -146,7 +149,8 @@ class TransformerEncoder(Module):
             import warnings
             warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2)
 
-    def forward(self, src: torch.Tensor, mask: torch.Tensor | None = None, src_key_padding_mask: torch.Tensor | None = None, is_causal: bool | None = None) -> torch.Tensor:
+    def forward(self, src: torch.Tensor, mask: torch.Tensor | None = None, src_key_padding_mask: torch.Tensor | None = None,
+                is_causal: bool | None = None) -> torch.Tensor:
         """Puts src through all layers."""
         mask, padding = _masks(mask, "mask", src_key_padding_mask, "src_key_padding_mask", src.dtype)
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, self.layers[0].self_attn.batch_first))
@@ -171,13 +175,14 @@ class TransformerDecoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, decoder_layer, num_layers: int, norm=None):
+    def __init__(self, decoder_layer, num_layers: int, norm: "torch.nn.Module | None" = None):
         super().__init__()
         self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
-    def forward(self, tgt: torch.Tensor, memory: torch.Tensor, tgt_mask: torch.Tensor | None = None, memory_mask: torch.Tensor | None = None, tgt_key_padding_mask: torch.Tensor | None = None,
+    def forward(self, tgt: torch.Tensor, memory: torch.Tensor, tgt_mask: torch.Tensor | None = None,
+                memory_mask: torch.Tensor | None = None, tgt_key_padding_mask: torch.Tensor | None = None,
                 memory_key_padding_mask: torch.Tensor | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> torch.Tensor:
         """Puts tgt through all layers, each attending to memory too."""
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal,
@@ -208,7 +213,8 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and feed-forward blocks, each with residual, dropout and normalisation (before, if norm_first)."""
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu, layer_norm_eps: float = 1e-5,
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu,
+                 layer_norm_eps: float = 1e-5,
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
         place = {"device": device, "dtype": dtype}
@@ -224,7 +230,8 @@ class TransformerEncoderLayer(_Layer):
         self.dropout2 = Dropout(dropout)
         self._take_activation(activation)
 
-    def forward(self, src: torch.Tensor, src_mask: torch.Tensor | None = None, src_key_padding_mask: torch.Tensor | None = None, is_causal: bool = False) -> torch.Tensor:
+    def forward(self, src: torch.Tensor, src_mask: torch.Tensor | None = None, src_key_padding_mask: torch.Tensor | None = None,
+                is_causal: bool = False) -> torch.Tensor:
         """One layer's work on src."""
         mask, padding = _masks(src_mask, "src_mask", src_key_padding_mask, "src_key_padding_mask", src.dtype)
         x = src
@@ -246,7 +253,8 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's memory, and feed-forward blocks."""
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu, layer_norm_eps: float = 1e-5,
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu,
+                 layer_norm_eps: float = 1e-5,
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
         place = {"device": device, "dtype": dtype}
@@ -266,7 +274,8 @@ class TransformerDecoderLayer(_Layer):
         self.dropout3 = Dropout(dropout)
         self._take_activation(activation)
 
-    def forward(self, tgt: torch.Tensor, memory: torch.Tensor, tgt_mask: torch.Tensor | None = None, memory_mask: torch.Tensor | None = None, tgt_key_padding_mask: torch.Tensor | None = None,
+    def forward(self, tgt: torch.Tensor, memory: torch.Tensor, tgt_mask: torch.Tensor | None = None,
+                memory_mask: torch.Tensor | None = None, tgt_key_padding_mask: torch.Tensor | None = None,
                 memory_key_padding_mask: torch.Tensor | None = None, tgt_is_causal: bool = False, memory_is_causal: bool = False) -> torch.Tensor:
         """One layer's work on tgt."""
         x = tgt

@@ -16,7 +16,7 @@ def _by_place(tensors):
     return groups.values()
 
 
-def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> torch.Tensor:
     """The norm of all tensors taken as one vector. RuntimeError for a non-finite one if error_if_nonfinite."""
     with torch.no_grad():
         tensors = _as_list(tensors)
@@ -41,7 +41,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 _get_total_norm = get_total_norm
 
 
-def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+def clip_grads_with_norm_(parameters, max_norm: float, total_norm: torch.Tensor, foreach: bool | None = None) -> None:
     """Scales all gradients by max_norm / total_norm where that is below 1, in place."""
     with torch.no_grad():
         grads = [parameter.grad for parameter in _as_list(parameters) if parameter.grad is not None]
@@ -60,7 +60,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 _clip_grads_with_norm_ = clip_grads_with_norm_
 
 
-def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                    foreach: bool | None = None) -> torch.Tensor:
     """Scales the gradients so that their norm, taken as one vector, is at most max_norm; answers the norm before.
 
     RuntimeError for a non-finite norm if error_if_nonfinite.
@@ -78,7 +79,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     return total
 
 
-def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def clip_grad_norm(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                   foreach: bool | None = None) -> torch.Tensor:
     """Old name of clip_grad_norm_."""
     import warnings
     warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
@@ -86,7 +88,7 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
-def clip_grad_value_(parameters, clip_value, foreach=None):
+def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
     """Limits every element of the gradients to [-clip_value, clip_value]."""
     with torch.no_grad():
         clip_value = float(clip_value)

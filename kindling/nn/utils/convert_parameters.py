@@ -10,7 +10,7 @@ def _check_param_device(param, old_param_device):
     return device
 
 
-def parameters_to_vector(parameters):
+def parameters_to_vector(parameters) -> torch.Tensor:
     """All parameters flattened into one vector."""
     device, parts = None, []
     for param in parameters:
@@ -19,7 +19,7 @@ def parameters_to_vector(parameters):
     return torch.cat(parts)
 
 
-def vector_to_parameters(vec, parameters):
+def vector_to_parameters(vec: torch.Tensor, parameters) -> None:
     """Takes one vector's pieces as the parameters' data. TypeError if it is no tensor."""
     if not isinstance(vec, torch.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {torch.typename(vec)}")

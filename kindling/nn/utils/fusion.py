@@ -18,7 +18,7 @@ def _prepare(layer, bn):
     return deepcopy(layer)
 
 
-def fuse_conv_bn_eval(conv, bn, transpose=False):
+def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
     """A copy of the convolution that computes bn(conv(x)). AssertionError unless both are in evaluation."""
     fused = _prepare(conv, bn)
     fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps,
@@ -26,7 +26,8 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
     return fused
 
 
-def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
+def fuse_conv_bn_weights(conv_w: torch.Tensor, conv_b: torch.Tensor | None, bn_rm: torch.Tensor, bn_rv: torch.Tensor, bn_eps: float,
+                         bn_w: torch.Tensor | None, bn_b: torch.Tensor | None, transpose: bool = False):
     """Weight and bias of the fused convolution; `transpose` for a transposed one."""
     weight_dtype = conv_w.dtype
     bias_dtype = conv_b.dtype if conv_b is not None else weight_dtype
@@ -52,7 +53,8 @@ def fuse_linear_bn_eval(linear, bn):
     return fused
 
 
-def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
+def fuse_linear_bn_weights(linear_w: torch.Tensor, linear_b: torch.Tensor | None, bn_rm: torch.Tensor, bn_rv: torch.Tensor, bn_eps: float,
+                           bn_w: torch.Tensor, bn_b: torch.Tensor):
     """Weight and bias of the fused linear layer."""
     weight_dtype = linear_w.dtype
     bias_dtype = linear_b.dtype if linear_b is not None else weight_dtype

@@ -105,7 +105,8 @@ def _tensor_of(module, name):
     return tensor
 
 
-def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+def orthogonal(module: "torch.nn.Module", name: str = "weight", orthogonal_map: str | None = None, *,
+               use_trivialization: bool = True) -> "torch.nn.Module":
     """Keeps a matrix (or batch of matrices) orthogonal, or with orthonormal rows or columns.
 
     orthogonal_map is "matrix_exp", "cayley" or "householder"; by default the first for square and complex matrices and
@@ -136,7 +137,7 @@ class _WeightNorm(Module):
         return torch.norm_except_dim(weight, 2, self.dim), weight
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: "torch.nn.Module", name: str = "weight", dim: int = 0):
     """Splits a tensor into length (original0, along `dim`; None for the whole) and direction (original1).
 
     Salimans and Kingma, 2016.
@@ -203,7 +204,8 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(module: "torch.nn.Module", name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+                  dim: int | None = None) -> "torch.nn.Module":
     """Divides a tensor, taken as a matrix of `dim` against the rest, by its largest singular value.
 
     Miyato et al., 2018. `dim` is by default 0, and 1 for transposed convolutions.

@@ -57,7 +57,7 @@ class ParametrizationList(ModuleList):
     `unsafe`.
     """
 
-    def __init__(self, modules, original, unsafe=False):
+    def __init__(self, modules, original, unsafe: bool = False):
         if len(modules) == 0:
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
@@ -187,7 +187,8 @@ def _inject_property(module, tensor_name):
     setattr(module.__class__, tensor_name, property(get, put))
 
 
-def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+def register_parametrization(module: "torch.nn.Module", tensor_name: str, parametrization: "torch.nn.Module", *,
+                             unsafe: bool = False) -> "torch.nn.Module":
     """Makes module.<tensor_name> the value of `parametrization` (a Module) at the tensor kept as its original.
 
     A second registration composes with the first. ValueError for a name that is neither parameter nor buffer, and for
@@ -228,7 +229,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     return module
 
 
-def is_parametrized(module, tensor_name=None):
+def is_parametrized(module: "torch.nn.Module", tensor_name: str | None = None) -> bool:
     """Whether any of the module's tensors, or the one of this name, is parametrised."""
     parametrizations = getattr(module, "parametrizations", None)
     if parametrizations is None or not isinstance(parametrizations, ModuleDict):
@@ -236,7 +237,7 @@ def is_parametrized(module, tensor_name=None):
     return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
-def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+def remove_parametrizations(module: "torch.nn.Module", tensor_name: str, leave_parametrized: bool = True) -> "torch.nn.Module":
     """Makes the tensor an ordinary one again: with its present value, or (leave_parametrized=False) its original's.
 
     ValueError if it is not parametrised, or has several originals and is not left parametrised.
@@ -264,12 +265,13 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     return module
 
 
-def type_before_parametrizations(module):
+def type_before_parametrizations(module: "torch.nn.Module") -> type:
     """The module's class without the one that parametrisation gave it."""
     return module.__class__.__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+def transfer_parametrizations_and_params(from_module: "torch.nn.Module", to_module: "torch.nn.Module",
+                                         tensor_name: str | None = None) -> "torch.nn.Module":
     """Gives to_module the parametrisations, and values, of from_module's tensors (or the one of this name)."""
     if not is_parametrized(from_module):
         return to_module

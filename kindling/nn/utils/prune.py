@@ -332,7 +332,7 @@ def custom_from_mask(module, name, mask):
     return module
 
 
-def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs) -> None:
     """Prunes several parameters as if they were one: `parameters` are pairs of a module and a name."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -375,7 +375,7 @@ def remove(module, name):
     raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
 
 
-def is_pruned(module):
+def is_pruned(module) -> bool:
     """Whether a parameter of the module, or of one in it, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for each in module.modules() for hook in each._forward_pre_hooks.values())
 

@@ -126,7 +126,7 @@ class PackedSequence(tuple):
                             for index in (self.sorted_indices, self.unsorted_indices)))
 
 
-def invert_permutation(permutation):
+def invert_permutation(permutation: torch.Tensor | None) -> torch.Tensor | None:
     """The permutation that undoes this one; None for None."""
     if permutation is None:
         return None
@@ -135,7 +135,7 @@ def invert_permutation(permutation):
     return inverse
 
 
-def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+def pack_padded_sequence(input: torch.Tensor, lengths: torch.Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True):
     """Packs padded sequences (T, N, *), or (N, T, *) with batch_first, of these lengths.
 
     With enforce_sorted they must be in order of decreasing length, else RuntimeError.
@@ -153,7 +153,8 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     return PackedSequence(data, batch_sizes, sorted_indices, None)
 
 
-def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Unpacks into one padded tensor and the lengths. ValueError if total_length is below the longest sequence."""
     longest = sequence.batch_sizes.size(0)
     if total_length is not None:
@@ -169,7 +170,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     return padded, lengths
 
 
-def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+def pad_sequence(sequences: torch.Tensor | list[torch.Tensor], batch_first: bool = False, padding_value: float = 0.0,
+                 padding_side: str = "right") -> torch.Tensor:
     """Stacks sequences (L_i, *) into (T, N, *), or (N, T, *) with batch_first, padded at one side.
 
     RuntimeError unless the sequences are a list of tensors (or one tensor) of equal trailing dimensions.
@@ -181,20 +183,20 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     return _C._nn.pad_sequence(sequences, batch_first, padding_value, padding_side)
 
 
-def unpad_sequence(padded_sequences, lengths, batch_first=False):
+def unpad_sequence(padded_sequences: torch.Tensor, lengths: torch.Tensor, batch_first: bool = False) -> list[torch.Tensor]:
     """The sequences of a padded tensor, without their padding."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [sequence[:int(length)] for sequence, length in zip(padded_sequences, lengths)]
 
 
-def pack_sequence(sequences, enforce_sorted=True):
+def pack_sequence(sequences: list[torch.Tensor], enforce_sorted: bool = True):
     """Packs a list of sequences (L_i, *)."""
     lengths = torch.as_tensor([sequence.size(0) for sequence in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
-def unpack_sequence(packed_sequences):
+def unpack_sequence(packed_sequences) -> list[torch.Tensor]:
     """The sequences of a PackedSequence, as a list."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

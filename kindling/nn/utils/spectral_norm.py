@@ -139,7 +139,7 @@ class SpectralNormStateDictHook:
         versions[key] = self.fn._version
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None):
     """Divides a parameter by its largest singular value (Miyato et al., 2018); parametrizations' form is preferred."""
     if dim is None:
         from kindling.nn.modules.conv import _ConvTransposeNd
@@ -148,7 +148,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     return module
 
 
-def remove_spectral_norm(module, name="weight"):
+def remove_spectral_norm(module, name: str = "weight"):
     """Takes spectral_norm off a module. ValueError if it has none for this name."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:

@@ -104,7 +104,8 @@ def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, 
                 setattr(owner, last, former)
 
 
-def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+def functional_call(module: "torch.nn.Module", parameters_and_buffers: dict[str, torch.Tensor], args=None, kwargs=None, *,
+                    tie_weights: bool = True, strict: bool = False):
     """module(*args, **kwargs) with these parameters and buffers, by dotted name, in place of its own.
 
     Tied tensors are replaced together unless tie_weights=False. With `strict` every name must be given: RuntimeError.

@@ -46,7 +46,7 @@ class WeightNorm:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module, name: str = "weight", dim: int = 0):
     """Splits a parameter into length and direction (Salimans and Kingma, 2016); parametrizations' form is preferred."""
     import warnings
     warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
@@ -55,7 +55,7 @@ def weight_norm(module, name="weight", dim=0):
     return module
 
 
-def remove_weight_norm(module, name="weight"):
+def remove_weight_norm(module, name: str = "weight"):
     """Takes weight_norm off a module. ValueError if it has none for this name."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:

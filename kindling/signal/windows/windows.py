@@ -29,7 +29,8 @@ def _line(start, end, M, dtype, device, requires_grad):
     return torch.linspace(start=start, end=end, steps=M, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: "torch.dtype | None" = None,
+                layout=None, device: "torch.device | None" = None, requires_grad: bool = False) -> torch.Tensor:
     """exp(-abs(n - center) / tau): a decay from the centre, (M - 1) / 2 where none is given."""
     dtype = _checked("exponential", M, dtype, layout)
     if tau <= 0:
@@ -44,7 +45,8 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
     return torch.exp(-torch.abs(k))
 
 
-def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def cosine(M: int, *, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None, device: "torch.device | None" = None,
+           requires_grad: bool = False) -> torch.Tensor:
     """Half a period of the sine."""
     dtype = _checked("cosine", M, dtype, layout)
     if M == 0:
@@ -53,7 +55,8 @@ def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=F
     return torch.sin(_line(0.5 * step, (0.5 + M - 1) * step, M, dtype, device, requires_grad))
 
 
-def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None,
+             device: "torch.device | None" = None, requires_grad: bool = False) -> torch.Tensor:
     """The bell curve with standard deviation ``std``."""
     dtype = _checked("gaussian", M, dtype, layout)
     if std <= 0:
@@ -66,7 +69,8 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
     return torch.exp(-k ** 2)
 
 
-def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None,
+           device: "torch.device | None" = None, requires_grad: bool = False) -> torch.Tensor:
     """i0(beta sqrt(1 - x**2)) / i0(beta) for x from -1 to 1."""
     dtype = _checked("kaiser", M, dtype, layout)
     if beta < 0:
@@ -81,7 +85,8 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
     return torch.i0(torch.sqrt(beta * beta - torch.pow(k, 2))) / torch.i0(whole)
 
 
-def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def general_cosine(M, *, a, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None, device: "torch.device | None" = None,
+                   requires_grad: bool = False) -> torch.Tensor:
     """The sum of (-1)**i a[i] cos(2 pi i n / (M - 1)): most classical windows. ``a`` is a list or tuple."""
     dtype = _checked("general_cosine", M, dtype, layout)
     if M < 2:
@@ -98,35 +103,41 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requ
     return (signed.unsqueeze(-1) * torch.cos(i.unsqueeze(-1) * k)).sum(0)
 
 
-def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def general_hamming(M, *, alpha: float = 0.54, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None,
+                    device: "torch.device | None" = None, requires_grad: bool = False) -> torch.Tensor:
     """alpha - (1 - alpha) cos."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device,
                           requires_grad=requires_grad)
 
 
-def hamming(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def hamming(M: int, *, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None, device: "torch.device | None" = None,
+            requires_grad: bool = False) -> torch.Tensor:
     """0.54 - 0.46 cos."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
-def hann(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def hann(M: int, *, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None, device: "torch.device | None" = None,
+         requires_grad: bool = False) -> torch.Tensor:
     """Half of 1 - cos."""
     return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
-def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def blackman(M: int, *, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None, device: "torch.device | None" = None,
+             requires_grad: bool = False) -> torch.Tensor:
     """0.42 - 0.5 cos + 0.08 cos 2."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device,
                           requires_grad=requires_grad)
 
 
-def nuttall(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def nuttall(M: int, *, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None, device: "torch.device | None" = None,
+            requires_grad: bool = False) -> torch.Tensor:
     """Four terms with small side lobes (Nuttall, 1981)."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout,
                           device=device, requires_grad=requires_grad)
 
 
-def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def bartlett(M: int, *, sym: bool = True, dtype: "torch.dtype | None" = None, layout=None, device: "torch.device | None" = None,
+             requires_grad: bool = False) -> torch.Tensor:
     """A triangle that starts and ends at 0."""
     dtype = _checked("bartlett", M, dtype, layout)
     if M < 2:

@@ -182,7 +182,7 @@ class Subset(Dataset):
         return len(self.indices)
 
 
-def random_split(dataset, lengths, generator=None):
+def random_split(dataset, lengths, generator: "torch.Generator | None" = None):
     """Random parts of a dataset, of the given lengths, or of fractions that sum to 1.
 
     A remainder of the fractions goes to the first parts, one each.  ValueError if the lengths do not sum to the
