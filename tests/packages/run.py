@@ -129,9 +129,9 @@ def versions(*folders):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--packages", required=True)
+    parser.add_argument("--packages", required=True, type=os.path.abspath)
     parser.add_argument("--torch", required=True)
-    parser.add_argument("--apart", help="a folder of folders, each for the program of that name alone")
+    parser.add_argument("--apart", type=os.path.abspath, help="a folder of folders, each for the program of that name alone")
     parser.add_argument("--write")
     parser.add_argument("--keep", help="a file that keeps what PyTorch printed, for the next time")
     parser.add_argument("--architectures", nargs=2, metavar=("OURS", "THEIRS"), help="files of architectures.py, for the last sentence")
