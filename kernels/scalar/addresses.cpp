@@ -20,8 +20,8 @@ struct Term {
 struct Access {
     uint32_t id, block;
     uint32_t base = 0;              // that stays
-    std::vector<Term> moving;
-    int32_t displacement = 0;
+    std::vector<Term> staying, moving;
+    int64_t displacement = 0;
 };
 
 /// A loop variable that goes by steps that stay.
@@ -33,6 +33,7 @@ class Reducer {
 public:
     explicit Reducer(Function& function) : function_(function), shape_(function), constants_(function) {}
     void run();
+    std::vector<Carried> carried(uint32_t loop);
 
 private:
     Function& function_;
@@ -40,6 +41,7 @@ private:
     Constants constants_;
     std::vector<uint32_t> block_of_;
     uint32_t loop_ = 0, front_ = 0;
+    bool through_checks_ = false;   // a checked index is its index: for comparing addresses
 
     const Node& node(uint32_t id) const { return function_.nodes[id]; }
     bool constant(uint32_t id) const { return node(id).op == Op::Constant; }
@@ -53,7 +55,10 @@ private:
     }
     uint32_t product_in_front(const Term& term);
     void flatten(uint32_t id, int64_t times, std::vector<Term>& terms, int64_t& displacement, int depth);
+    void find_blocks();
     bool take_apart(Access& access);
+    void sum_staying(Access& access);
+    bool a_step_ahead(const Access& other, const Access& load) const;
     Course course(uint32_t id) const;
     void rebuild(const Access& access);
     void loop(uint32_t which);
@@ -111,6 +116,9 @@ void Reducer::flatten(uint32_t id, int64_t times, std::vector<Term>& terms, int6
                 flatten(at.input[0], times, terms, displacement, depth - 1);
                 flatten(at.input[1], static_cast<int64_t>(0 - factor), terms, displacement, depth - 1);
                 return;
+            case Op::Index: case Op::Proved:
+                if (!through_checks_) break;
+                return flatten(at.input[0], times, terms, displacement, depth - 1);
             case Op::Neg: return flatten(at.input[0], static_cast<int64_t>(0 - factor), terms, displacement, depth - 1);
             case Op::Shl:
                 if (!constant(at.input[1])) break;
@@ -120,6 +128,7 @@ void Reducer::flatten(uint32_t id, int64_t times, std::vector<Term>& terms, int6
                 if (constant(y)) return flatten(x, times_constant(y), terms, displacement, depth - 1);
                 if (stays(x) && !stays(y)) std::swap(x, y);
                 if (!stays(y)) break;
+                while (through_checks_ && (node(x).op == Op::Index || node(x).op == Op::Proved)) x = node(x).input[0];
                 // (i + 1) * stride
                 const Node left = node(x);
                 if (!stays(x) && left.op == Op::Add && (constant(left.input[1]) || stays(left.input[1]) || stays(left.input[0]))) {
@@ -141,35 +150,63 @@ void Reducer::flatten(uint32_t id, int64_t times, std::vector<Term>& terms, int6
 bool Reducer::take_apart(Access& access) {
     const Node at = node(access.id);
     std::vector<Term> terms;
-    int64_t displacement = at.displacement;
-    uint32_t base = at.input[0];
+    access.displacement = at.displacement;
+    access.base = at.input[0];
     // The address is the one term that is no number.
-    while (node(base).op == Op::Add) {
-        flatten(node(base).input[1], 1, terms, displacement, 6);
-        base = node(base).input[0];
+    while (node(access.base).op == Op::Add) {
+        flatten(node(access.base).input[1], 1, terms, access.displacement, 6);
+        access.base = node(access.base).input[0];
     }
-    if (!stays(base)) return false;
-    if (at.input[1]) flatten(at.input[1], at.scale, terms, displacement, 6);
-    if (displacement != static_cast<int32_t>(displacement)) return false;
-    access.displacement = static_cast<int32_t>(displacement);
-    std::vector<Term> staying;
-    for (const Term& term : terms) (stays(term.a) && stays(term.b) ? staying : access.moving).push_back(term);
-    // What has been known longest first: then its sum can move on.
-    const auto age = [&](const Term& term) {
-        uint32_t depth = 0;
-        for (uint32_t id : {term.a, term.b})
-            if (id && block_of_[id] != nowhere && shape_.loop[block_of_[id]] != nowhere) depth = std::max(depth, shape_.loops[shape_.loop[block_of_[id]]].depth);
-        return depth;
-    };
-    std::vector<uint64_t> order;
-    for (size_t i = 0; i < staying.size(); i++) order.push_back(static_cast<uint64_t>(age(staying[i])) << 32 | i);
-    sort_keys(order);
-    access.base = base;
-    for (uint64_t key : order) {
-        const Term& term = staying[static_cast<uint32_t>(key)];
-        access.base = in_front(Op::Add, Type::Address, access.base, product_in_front(term));
-    }
+    if (!stays(access.base)) return false;
+    if (at.input[1]) flatten(at.input[1], at.scale, terms, access.displacement, 6);
+    if (access.displacement != static_cast<int32_t>(access.displacement)) return false;
+    for (const Term& term : terms) (stays(term.a) && stays(term.b) ? access.staying : access.moving).push_back(term);
     return true;
+}
+
+/// What has been known longest first: then its sum can move on.
+void Reducer::sum_staying(Access& access) {
+    std::vector<uint64_t> order;
+    for (size_t i = 0; i < access.staying.size(); i++) {
+        uint32_t depth = 0;
+        for (uint32_t id : {access.staying[i].a, access.staying[i].b})
+            if (id && block_of_[id] != nowhere && shape_.loop[block_of_[id]] != nowhere) depth = std::max(depth, shape_.loops[shape_.loop[block_of_[id]]].depth);
+        order.push_back(static_cast<uint64_t>(depth) << 32 | i);
+    }
+    sort_keys(order);
+    for (uint64_t key : order) access.base = in_front(Op::Add, Type::Address, access.base, product_in_front(access.staying[static_cast<uint32_t>(key)]));
+}
+
+/// Whether the load reads in each round what the other touched in the round before.
+bool Reducer::a_step_ahead(const Access& other, const Access& load) const {
+    if (other.base != load.base || other.moving.size() != 1 || load.moving.size() != 1) return false;
+    const Term& term = load.moving[0];
+    if (other.moving[0].a != term.a || other.moving[0].b != term.b || other.moving[0].times != term.times) return false;
+    const bool left = !stays(term.a);
+    const uint32_t variable = left ? term.a : term.b, stride = left ? term.b : term.a;
+    if (stride && !stays(stride)) return false;
+    const Course course = this->course(variable);
+    if (!course.phi || !constant(course.step)) return false;
+    // other - load - step * stride must be 0.
+    const auto product = [](int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); };
+    int64_t rest = other.displacement - load.displacement;
+    std::vector<Term> terms;
+    const auto add = [&](uint32_t a, uint32_t b, int64_t times) {
+        for (Term& known : terms)
+            if ((known.a == a && known.b == b) || (known.a == b && known.b == a)) {
+                known.times = static_cast<int64_t>(static_cast<uint64_t>(known.times) + static_cast<uint64_t>(times));
+                return;
+            }
+        terms.push_back({a, b, times});
+    };
+    for (const Term& t : other.staying) add(t.a, t.b, t.times);
+    for (const Term& t : load.staying) add(t.a, t.b, product(t.times, -1));
+    const int64_t step = product(term.times, value(course.step));
+    if (stride) add(stride, 0, product(step, -1));
+    else rest -= step;
+    for (const Term& t : terms)
+        if (t.times) return false;
+    return rest == 0;
 }
 
 Course Reducer::course(uint32_t id) const {
@@ -208,7 +245,7 @@ void Reducer::rebuild(const Access& access) {
     }
     Node& at = function_.nodes[access.id];
     at.input[0] = access.base, at.input[1] = index;
-    at.scale = scale, at.displacement = access.displacement;
+    at.scale = scale, at.displacement = static_cast<int32_t>(access.displacement);
 }
 
 void Reducer::loop(uint32_t which) {
@@ -222,7 +259,9 @@ void Reducer::loop(uint32_t which) {
             if (node(id).op != Op::Load && node(id).op != Op::Store) continue;
             Access access;
             access.id = id, access.block = b;
-            if (take_apart(access)) accesses.push_back(std::move(access));
+            if (!take_apart(access)) continue;
+            sum_staying(access);
+            accesses.push_back(std::move(access));
         }
     }
     // Which loop variable times which stride, and from how many bases.
@@ -292,14 +331,69 @@ void Reducer::loop(uint32_t which) {
         at.input[0] = pointer ? run.offset : accesses[i].base;
         at.input[1] = pointer ? 0 : run.offset;
         at.scale = 1;
-        at.displacement = accesses[i].displacement;
+        at.displacement = static_cast<int32_t>(accesses[i].displacement);
     }
 }
 
-void Reducer::run() {
+/// Loads of the loop whose value is at hand since the round before.
+std::vector<Carried> Reducer::carried(uint32_t which) {
+    find_blocks();
+    loop_ = which;
+    front_ = preheader(function_, shape_, which);
+    through_checks_ = true;
+    const Loop& loop = shape_.loops[which];
+    const BasicBlock& head = function_.blocks[loop.head];
+    std::vector<Carried> found;
+    if (head.predecessors.size() != 2) return found;
+    const uint32_t latch = head.predecessors[head.predecessors[0] == front_ ? 1 : 0];
+    std::vector<Access> accesses;
+    std::vector<uint32_t> place(function_.nodes.size());
+    bool calls = false;
+    for (uint32_t b : loop.blocks) {
+        const std::vector<uint32_t>& nodes = function_.blocks[b].nodes;
+        for (uint32_t i = 0; i < nodes.size(); i++) {
+            const Node& at = node(nodes[i]);
+            place[nodes[i]] = i;
+            calls = calls || (at.op == Op::Call && function_.callees[at.extra].effect == Effect::Writes);
+            if (at.op != Op::Load && at.op != Op::Store) continue;
+            Access access;
+            access.id = nodes[i], access.block = b;
+            if (!take_apart(access)) access.base = 0;   // anywhere
+            accesses.push_back(std::move(access));
+        }
+    }
+    if (calls) return found;
+    for (const Access& load : accesses) {
+        const Node& at = node(load.id);
+        if (at.op != Op::Load || !load.base || at.region == any_region) continue;
+        // What may write there.
+        const Access* store = nullptr;
+        int stores = 0;
+        for (const Access& other : accesses)
+            if (node(other.id).op == Op::Store && (node(other.id).region == at.region || node(other.id).region == any_region)) stores++, store = &other;
+        const Access* from = nullptr;
+        if (stores == 1 && store->base && (memory_bytes(at.memory) == 8 || at.memory == Memory::F32)) {
+            // The store comes after the load: with a stride of 0 it writes to the same place.
+            const bool after = store->block == load.block ? place[store->id] > place[load.id] : shape_.dominates(load.block, store->block);
+            if (after && node(store->id).memory == at.memory && shape_.dominates(store->block, latch) && a_step_ahead(*store, load)) from = store;
+        } else if (stores == 0) {
+            for (const Access& other : accesses)
+                if (!from && other.id != load.id && node(other.id).op == Op::Load && node(other.id).memory == at.memory && node(other.id).region == at.region &&
+                    other.base && shape_.dominates(other.block, latch) && a_step_ahead(other, load)) from = &other;
+        }
+        if (from) found.push_back({load.id, node(from->id).op == Op::Store ? node(from->id).input[2] : from->id});
+    }
+    return found;
+}
+
+void Reducer::find_blocks() {
     block_of_.assign(function_.nodes.size(), nowhere);
     for (uint32_t b : shape_.order)
         for (uint32_t id : function_.blocks[b].nodes) block_of_[id] = b;
+}
+
+void Reducer::run() {
+    find_blocks();
     for (uint32_t l = static_cast<uint32_t>(shape_.loops.size()); l-- > 0;) loop(l);
 }
 
@@ -309,5 +403,7 @@ void reduce_addresses(Function& function) {
     add_preheaders(function);
     Reducer(function).run();
 }
+
+std::vector<Carried> carried_loads(Function& function, uint32_t loop) { return Reducer(function).carried(loop); }
 
 }  // namespace kindling::scalar

@@ -9,6 +9,12 @@ void optimise(Function& function) {
     tidy(function);
     merge_values(function);
     hoist(function, true);
+    if (peel(function)) {
+        tidy(function);
+        merge_values(function);
+        tidy(function);
+        hoist(function, true);
+    }
     // Loads stay where they are from here on, so the index is as good as the checked index.
     use_checked(function);
     reduce_addresses(function);

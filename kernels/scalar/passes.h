@@ -25,6 +25,14 @@ uint32_t preheader(const Function& function, const Shape& shape, uint32_t loop);
 void hoist(Function& function, bool loads);
 /// Turns i * stride of a loop variable into sums, and addresses into a part that stays and a part that goes.
 void reduce_addresses(Function& function);
+/// For functions with preheaders: loads of the loop that read in each round what was `value` in the round before.
+struct Carried {
+    uint32_t load, value;
+};
+std::vector<Carried> carried_loads(Function& function, uint32_t loop);
+/// Puts the first round of innermost loops in front of them, where that pays: what it checked and loaded need not be checked and
+/// loaded again, and loads can be carried from round to round. Whether it did.
+bool peel(Function& function);
 /// All of the above, in the order that serves.
 void optimise(Function& function);
 

@@ -49,6 +49,8 @@ void when(Builder& b, Value condition, const std::function<void()>& body) {
     b.enter(join);
 }
 
+bool fixed_strides;   // neighbours lie side by side, and the function knows
+
 /// A tensor of two dimensions: address, sizes, strides in bytes.
 struct Matrix {
     Value data, rows, columns, row_stride, column_stride;
@@ -58,7 +60,9 @@ struct Matrix {
         Matrix m;
         m.data = b.parameter(Type::Address);
         m.rows = b.parameter(Type::I64), m.columns = b.parameter(Type::I64);
-        m.row_stride = b.parameter(Type::I64), m.column_stride = b.parameter(Type::I64);
+        m.row_stride = b.parameter(Type::I64);
+        const Value given = b.parameter(Type::I64);
+        m.column_stride = fixed_strides ? b.integer(memory_bytes(memory)) : given;
         m.memory = memory, m.region = region;
         return m;
     }
@@ -75,7 +79,9 @@ struct Vector {
     Memory memory;
     static Vector parameter(Builder& b, Memory memory, Region region) {
         Vector v;
-        v.data = b.parameter(Type::Address), v.size = b.parameter(Type::I64), v.stride = b.parameter(Type::I64);
+        v.data = b.parameter(Type::Address), v.size = b.parameter(Type::I64);
+        const Value given = b.parameter(Type::I64);
+        v.stride = fixed_strides ? b.integer(memory_bytes(memory)) : given;
         v.memory = memory, v.region = region;
         return v;
     }
@@ -415,14 +421,18 @@ void sum() {
 int main(int count, char** words) {
     timing = count > 1;
     dump = count > 2 ? words[2] : nullptr;
-    product<double>("product f64", 1);
     product<double>("product f64 strided", 3);
-    product<float>("product f32", 1);
-    paths<double>("paths f64");
-    paths<int64_t>("paths i64");
-    edits();
-    mandelbrot();
-    life();
-    sum();
+    for (bool fixed : {false, true}) {
+        fixed_strides = fixed;
+        if (timing) std::fprintf(stderr, "strides %s:\n", fixed ? "known" : "given at the call");
+        product<double>("product f64", 1);
+        product<float>("product f32", 1);
+        paths<double>("paths f64");
+        paths<int64_t>("paths i64");
+        edits();
+        mandelbrot();
+        life();
+        sum();
+    }
     return finish("test_scalar_loops");
 }

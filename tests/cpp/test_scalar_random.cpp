@@ -37,7 +37,7 @@ class Writer {
 public:
     Writer(Builder& builder, int size) : b(builder), budget_(size) {
         for (Value& pointer : arrays_) pointer = b.parameter(Type::Address);
-        size_ = b.parameter(Type::I64);
+        size_ = b.parameter(Type::I64), stride_ = b.parameter(Type::I64);
         for (int i = 0; i < 3; i++) inputs_.push_back(b.parameter(Type::I64)), inputs_.push_back(b.parameter(Type::F64));
         const Type types[] = {Type::I64, Type::F64, Type::F32, Type::Bool};
         const int many = draw::integer(0, 3) == 0 ? 14 : 3;   // more than there are registers
@@ -59,7 +59,7 @@ public:
 private:
     Builder& b;
     int budget_;
-    Value arrays_[8], size_;
+    Value arrays_[8], size_, stride_;   // stride: 8 or 0
     std::vector<Value> inputs_;
     std::vector<Variable> variables_[4];
     std::vector<Block> exits_of_loops_;
@@ -201,7 +201,56 @@ private:
         b.seal(join);
         b.enter(join);
     }
+    /// Neighbours along a loop: what one round writes or reads another reads.
+    void neighbour(Value i) {
+        const bool real = draw::integer(0, 1);
+        const Value at = b.index(b.add(i, b.integer(draw::integer(-1, 1))), size_, 10, {i});
+        const Memory memory = real ? Memory::F64 : Memory::I64;
+        const Value base = arrays_[real];
+        const Region region = static_cast<Region>(real ? 2 : draw::integer(0, 5) ? 1 : 0);
+        const Value value = b.get(any(real ? Type::F64 : Type::I64));
+        if (draw::integer(0, 1)) {   // strides that the function does not know
+            const Value away = b.multiply(at, stride_);
+            if (draw::integer(0, 1)) b.store(memory, base, away, 1, 0, value, region);
+            else b.set(any(real ? Type::F64 : Type::I64), b.load(memory, base, away, 1, 0, region));
+        } else {
+            if (draw::integer(0, 1)) b.store(memory, base, at, 8, 0, value, region);
+            else b.set(any(real ? Type::F64 : Type::I64), b.load(memory, base, at, 8, 0, region));
+        }
+    }
+    void neighbours() {
+        const Variable i = b.variable(Type::I64);
+        b.set(i, b.integer(draw::integer(0, 5) ? 1 : 0));
+        const Value limit = draw::integer(0, 3) ? b.add(size_, b.integer(-1)) : b.binary(Op::And, whole_number(1), b.integer(7));
+        const Block head = b.block(), body = b.block(), done = b.block();
+        b.jump(head);
+        b.enter(head);
+        b.branch(b.less(b.get(i), limit), body, done);
+        b.seal(body);
+        b.enter(body);
+        for (int64_t n = draw::integer(2, 5); n-- > 0;) {
+            neighbour(b.get(i));
+            if (draw::integer(0, 2) == 0) assign();
+            if (draw::integer(0, 7) == 0) {
+                const Block yes = b.block(), join = b.block();
+                b.branch(value(Type::Bool, 1), yes, join);
+                b.seal(yes);
+                b.enter(yes);
+                neighbour(b.get(i));
+                if (draw::integer(0, 2) == 0) b.jump(done);
+                else b.jump(join);
+                b.seal(join);
+                b.enter(join);
+            }
+        }
+        b.set(i, b.add(b.get(i), b.integer(1)));
+        if (draw::integer(0, 1)) b.poll(11, {b.get(i)});
+        b.jump(head);
+        b.seal(head), b.seal(done);
+        b.enter(done);
+    }
     void loop(int depth) {
+        if (draw::integer(0, 2) == 0) return neighbours();
         const Variable i = b.variable(Type::I64);
         const bool up_to_size = draw::integer(0, 1);
         const Value first = b.integer(draw::integer(0, 2) == 0 ? draw::integer(-3, 3) : 0), step = b.integer(draw::integer(0, 4) ? 1 : draw::integer(1, 3));
@@ -303,7 +352,7 @@ void try_one(uint64_t seed) {
         wanted = before;
         const int64_t interrupted = round == 3 ? draw::integer(0, 60) : 1 << 30;
         const auto arguments = [&](Arena& arena) {
-            std::vector<Slot> slots(15);
+            std::vector<Slot> slots(16);
             const void* pointers[] = {arena.whole, arena.real, arena.single, arena.narrow, arena.bytes, arena.truth, arena.half, arena.brain};
             for (size_t i = 0; i < 8; i++) slots[i].p = pointers[i];
             return slots;
@@ -311,8 +360,8 @@ void try_one(uint64_t seed) {
         const uint64_t values = draw::bits();
         const auto numbers = [&](std::vector<Slot>& slots) {
             draw::state = values | 1;
-            slots[8].i = length;
-            for (size_t i = 9; i < 15; i += 2) slots[i].i = draw::integer(0, 2) ? draw::integer(-5, 20) : static_cast<int64_t>(draw::bits()), slots[i + 1].f = draw::real() * 50;
+            slots[8].i = length, slots[9].i = draw::integer(0, 2) ? 8 : 0;
+            for (size_t i = 10; i < 16; i += 2) slots[i].i = draw::integer(0, 2) ? draw::integer(-5, 20) : static_cast<int64_t>(draw::bits()), slots[i + 1].f = draw::real() * 50;
         };
         const auto stop = [](Asker*) noexcept -> int64_t { return 1; };
         std::vector<Slot> slots = arguments(wanted);
