@@ -39,10 +39,11 @@ class Run:
 
 
 class Explanation:
-    """What a call recorded and ran; ``runs`` in their order. ``str()`` shows it."""
+    """What a call recorded and ran; ``runs`` in their order. ``loops``, of a scripted function: for each loop over elements, what kept
+    it from running as machine code, "" where nothing did. ``str()`` shows it."""
 
-    def __init__(self, result, runs):
-        self.result, self.runs = result, runs
+    def __init__(self, result, runs, loops=()):
+        self.result, self.runs, self.loops = result, runs, list(loops)
 
     @property
     def recorded(self):
@@ -53,7 +54,8 @@ class Explanation:
         return sum(run.ran for run in self.runs)
 
     def __str__(self):
-        return "\n".join(map(str, self.runs)) or "no loop was recorded"
+        loops = [f"loop {number}: {why or 'machine code'}" for number, why in enumerate(self.loops)]
+        return "\n".join([*map(str, self.runs), *loops]) or "no loop was recorded"
 
 
 def explain(function):
@@ -71,6 +73,6 @@ def explain(function):
                 result = function(*arguments, **keywords)
         finally:
             runs = [Run(*each) for each in _C._end_explaining()]
-        return Explanation(result, runs)
+        return Explanation(result, runs, function._loops() if hasattr(function, "_loops") else ())
 
     return call

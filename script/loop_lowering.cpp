@@ -922,7 +922,7 @@ private:
             if (bools) refuse(node, name + " of bools");
             return element(dtype, wrap(b_.binary(name == "add" ? Op::Add : Op::Sub, operand(a[0], dtype, node), operand(a[1], dtype, node)), dtype));
         }
-        if (a.size() > 2) refuse(node, node->kind + " with more than two operands");
+        if (a.size() > 2) refuse(node, node->kind + " is nothing that loops over elements know");
         if (name == "mul") {
             if (bools) return element(dtype, b_.binary(Op::And, operand(a[0], dtype, node), operand(a[1], dtype, node)));
             return element(dtype, wrap(b_.multiply(operand(a[0], dtype, node), operand(a[1], dtype, node)), dtype));
@@ -958,6 +958,7 @@ private:
 
     Abstract unary(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         using scalar::Op;
+        if (a[0].kind == Abstract::Viewed && !a[0].view->sizes.empty()) refuse(node, node->kind + " of a tensor with dimensions is nothing that loops over elements know");
         if (a.size() != 1) refuse(node, node->kind + " of elements is nothing that loops know");
         const Abstract now = load(a[0], node);
         const int kind = category(now.dtype);
