@@ -62,7 +62,8 @@ Item index_of(const std::vector<Item>& items, const Item& wanted) {
 }
 Item taken(std::vector<Item>& items, int64_t index) {
     const int64_t at = index < 0 ? index + length(items) : index;
-    KINDLING_CHECK(Runtime, at >= 0 && at < length(items), "pop index out of range");
+    KINDLING_CHECK(Runtime, !items.empty(), "pop index out of range");
+    KINDLING_CHECK(Runtime, at >= 0 && at < length(items), "list index out of range");
     Item out = std::move(items[at]);
     items.erase(items.begin() + at);
     return out;

@@ -73,7 +73,8 @@ void divmod(Item* a, size_t) {
         KINDLING_CHECK(Runtime, y != 0, "ZeroDivisionError: float divmod()");
         double left = std::fmod(x, y);
         if (left != 0 && (x < 0) != (y < 0)) left += y;
-        quotient = Item(static_cast<double>(whole(std::floor(x / y))));
+        whole(std::floor(x / y));   // refuses what is infinite
+        quotient = Item(std::floor(x / y));
         rest = Item(left);
     }
     const TypeRef type = type_of(width(quotient) ? TypeKind::Float : TypeKind::Int);
@@ -128,12 +129,10 @@ template <class F> void extreme(Item* a, size_t count, const char* name, F bette
     if (count == 2) {
         if (a[0].is(Tag::List)) {
             const auto &x = L(0), &y = L(1);
-            for (size_t i = 0; i < std::min(x.size(), y.size()); i++) {
-                if (better(x[i].number(), y[i].number())) return;
-                if (better(y[i].number(), x[i].number())) break;
-                if (i + 1 == std::min(x.size(), y.size()) && better(static_cast<double>(x.size()), static_cast<double>(y.size()))) return;
-            }
-            if (std::min(x.size(), y.size()) == 0 && better(static_cast<double>(x.size()), static_cast<double>(y.size()))) return;
+            size_t i = 0;
+            while (i < std::min(x.size(), y.size()) && equal(x[i], y[i])) i++;
+            const bool inside = i < std::min(x.size(), y.size());
+            if (inside ? better(x[i].number(), y[i].number()) : better(static_cast<double>(x.size()), static_cast<double>(y.size()))) return;
             a[0] = a[1];
         } else if (width(a)) a[0] = Item(better(F(0), F(1)) ? F(0) : F(1));
         else if (!better(I(0), I(1))) a[0] = a[1];
@@ -279,7 +278,10 @@ void conversion_builtins(Builtins& define) {
     define('p', "aten::Bool.float(float a) -> bool", TRUTH(F(0) != 0));
     define('p', "aten::Int.bool(bool a) -> int", GIVE(I(0)));
     define('p', "aten::Int.float(float a) -> int", GIVE(to_integer(a[0])));
-    define('p', "aten::Int.Scalar(Scalar a) -> int", GIVE(to_integer(a[0])));
+    define('p', "aten::Int.Scalar(Scalar a) -> int", DO {
+        KINDLING_CHECK(Runtime, C(0).imag() == 0, "value cannot be converted to type int without overflow");
+        a[0] = Item(to_integer(a[0]));
+    });
     define('p', "aten::Int.str(str a) -> int", DO {
         const auto read = [](const char* at, char** end) { return std::strtoll(at, end, 10); };
         a[0] = Item(static_cast<int64_t>(parsed(S(0), "stoll", "invalid literal for int() with base 10", read)));

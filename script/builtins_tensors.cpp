@@ -189,7 +189,7 @@ std::string tensor_text(const Tensor& tensor) {
 
 Device device_of(const std::string& text, const Item& index) {
     const std::string type = text.substr(0, text.find(':'));
-    KINDLING_CHECK(Runtime, !type.empty() && type.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos, "Invalid device string: '%s'", text.c_str());
+    KINDLING_CHECK(Runtime, !type.empty() && type.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos, "Invalid device string: '%s'", text.c_str());
     for (int i = 0; i < device_type_count; i++)
         if (type == name(static_cast<DeviceType>(i))) {
             Device made{static_cast<DeviceType>(i)};
@@ -288,8 +288,8 @@ void conversions(Builtins& define) {
     define(0, "aten::ScalarImplicit(Tensor a) -> Scalar", GIVE(number_of(implicit(T(0), "Scalar", true))));
     const Builtin complex = DO {
         const auto part = [&](size_t i) { return a[i].is(Tag::Tensor) ? item_of(T(i)).to_complex() : C(i); };
-        const std::complex<double> first = part(0);
-        a[0] = Item(count == 1 ? first : first + part(1) * std::complex<double>(0, 1));
+        const std::complex<double> second = count == 1 ? 0 : part(1), first = part(0);
+        a[0] = Item(count == 1 ? first : std::complex<double>(first.real() - second.imag(), first.imag() + second.real()));
     };
     define('p', "aten::Complex.Scalar(Scalar a) -> complex", complex);
     define(0, "aten::Complex.Tensor_Tensor(Tensor a, Tensor b) -> complex", complex);
@@ -325,6 +325,7 @@ void surroundings(Builtins& define) {
         const Device device = a[0].device();
         a[0] = device.index < 0 ? Item() : Item(int64_t{device.index});
     });
+    define(0, "prim::id(AnyClassType? x) -> int", NUMBER(a[0].is_none() ? 0 : reinterpret_cast<intptr_t>(a[0].object())));
     define(0, "aten::hash.generic(t value) -> int", NUMBER(hash_of(a[0])));
     define('e', "aten::warn(str message, int stacklevel=2) -> ()", DO { if (warn) warn(S(0).c_str()); });
     define('e', "prim::TimePoint() -> int", NUMBER(std::chrono::steady_clock::now().time_since_epoch().count()));
@@ -383,10 +384,8 @@ std::string shown(const Item& item) {
             for (const auto& [key, value] : item.dict()) out += (out.empty() ? "" : ", ") + shown(key) + ": " + shown(value);
             return "{" + out + "}";
         }
-        case Tag::Complex: {
-            const std::complex<double> c = item.complex();
-            return str(Item(c.real() == 0 ? std::complex<double>(0, c.imag()) : c));
-        }
+        case Tag::Float: return str(Item(item.number() + 0.0));   // no sign of zero
+        case Tag::Complex: return str(Item(std::complex<double>(item.complex().real() + 0.0, item.complex().imag() + 0.0)));
         default: return str(item);
     }
 }

@@ -68,13 +68,13 @@ std::string capitalized(std::string text) {
 }
 
 /// The range that arguments 2 and 3 say, within the text.
-struct Part { size_t start, end; bool beyond; };
+struct Part { size_t start, end; bool beyond, backwards; };
 Part part_of(const Item* a) {
     const int64_t size = static_cast<int64_t>(S(0).size());
     int64_t start = I(2), end = I(3);
     if (start < 0) start = std::max<int64_t>(0, size + start);
     if (end < 0) end = std::max<int64_t>(0, size + end + 1);
-    return {static_cast<size_t>(std::min(start, size)), static_cast<size_t>(std::min(end, size)), start > size};
+    return {static_cast<size_t>(std::min(start, size)), static_cast<size_t>(std::min(end, size)), start > size, end < start};
 }
 constexpr size_t nowhere = std::string::npos;
 void need_start(const Part& part, const Item* a) {
@@ -82,6 +82,7 @@ void need_start(const Part& part, const Item* a) {
 }
 size_t find(const Item* a) {
     const Part part = part_of(a);
+    if (part.backwards) return nowhere;
     need_start(part, a);
     const size_t at = S(0).find(S(1), part.start);
     return at == nowhere || at + S(1).size() > part.end ? nowhere : at;
@@ -108,9 +109,8 @@ int64_t occurrences(const Item* a) {
 bool matches(const Item* a, bool at_end) {
     const Part part = part_of(a);
     need_start(part, a);
-    const size_t size = S(1).size();
-    if (part.end < part.start || part.end - part.start < size) return false;
-    return S(0).compare(at_end ? part.end - size : part.start, size, S(1)) == 0;
+    const size_t size = S(1).size(), end = part.backwards ? S(0).size() : part.end;   // PyTorch looks at all of the rest then
+    return end - part.start >= size && S(0).compare(at_end ? end - size : part.start, size, S(1)) == 0;
 }
 
 std::string replaced(const std::string& text, const std::string& old, const std::string& by, int64_t most) {
@@ -168,7 +168,6 @@ Words lines_of(const std::string& text, bool keep) {
     Words made;
     for (size_t at = 0; at < text.size();) {
         size_t end = std::min(text.find_first_of("\n\r\v\f\x1c\x1d\x1e", at), text.size()), next = end + (end < text.size());
-        if (next < text.size() && text[end] == '\r' && text[next] == '\n') next++;
         made.push_back(text.substr(at, (keep ? next : end) - at));
         at = next;
     }

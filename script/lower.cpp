@@ -120,7 +120,8 @@ MeaningRef Lowering::look_up(const std::string& name, const script::Range& range
         {"str", Meaning::Cast, "aten::str"}, {"len", Meaning::Builtin, "aten::len"}, {"min", Meaning::Builtin, "prim::min"}, {"max", Meaning::Builtin, "prim::max"},
         {"abs", Meaning::Builtin, "prim::abs"}, {"round", Meaning::Builtin, "aten::round"}, {"sorted", Meaning::Builtin, "aten::sorted"}, {"sum", Meaning::Builtin, "aten::sum"},
         {"all", Meaning::Builtin, "aten::all"}, {"any", Meaning::Builtin, "aten::any"}, {"ord", Meaning::Builtin, "aten::ord"}, {"chr", Meaning::Builtin, "aten::chr"},
-        {"pow", Meaning::Builtin, "aten::pow"}, {"complex", Meaning::Builtin, "aten::complex"}, {"divmod", Meaning::Builtin, "aten::divmod"},
+        {"pow", Meaning::Builtin, "aten::pow"}, {"complex", Meaning::Cast, "aten::Complex"}, {"divmod", Meaning::Builtin, "aten::divmod"},
+        {"hex", Meaning::Builtin, "aten::hex"}, {"oct", Meaning::Builtin, "aten::oct"}, {"bin", Meaning::Builtin, "aten::bin"}, {"hash", Meaning::Builtin, "aten::hash"}, {"id", Meaning::Builtin, "prim::id"},
         {"isinstance", Meaning::Special, ""}, {"range", Meaning::Special, ""}, {"zip", Meaning::Special, ""}, {"enumerate", Meaning::Special, ""},
         {"tuple", Meaning::Special, ""}, {"list", Meaning::Special, ""}, {"dict", Meaning::Special, ""}, {"getattr", Meaning::Special, ""}, {"hasattr", Meaning::Special, ""}};
     for (const auto& word : words)

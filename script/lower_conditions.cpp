@@ -8,7 +8,7 @@ namespace kindling::script {
 using namespace kind_of;
 
 Value* Lowering::cast(const script::Range& range, const std::string& name, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
-    static constexpr struct { char name[12]; TypeKind kind; } casts[] = {{"aten::Float", TypeKind::Float}, {"aten::Int", TypeKind::Int}, {"aten::Bool", TypeKind::Bool}, {"aten::str", TypeKind::Str}};
+    static constexpr struct { char name[14]; TypeKind kind; } casts[] = {{"aten::Float", TypeKind::Float}, {"aten::Complex", TypeKind::Complex}, {"aten::Int", TypeKind::Int}, {"aten::Bool", TypeKind::Bool}, {"aten::str", TypeKind::Str}};
     if (positional.size() == 1 && keywords.empty()) {
         Value *zero = graph_.constant(Item(int64_t{0})), *value = positional[0].value;
         for (const auto& each : casts)

@@ -1,5 +1,6 @@
 // script/lower_expressions.cpp: expressions: calls, forms that look like calls, operators, literals.
 #include <climits>
+#include <cstring>
 
 #include "script/lowering.h"
 
@@ -31,10 +32,10 @@ MeaningRef Lowering::attribute(const MeaningRef& base, const std::string& name, 
     if (base->kind != Meaning::Simple) fail_at(range, "attribute lookup is not defined on %s", base->kind == Meaning::Unusable || base->kind == Meaning::Foreign ? ("python value of type '" + base->name + "'").c_str() : base->kind == Meaning::Type ? "class" : "builtin");
     Value* self = base->value;
     if (self->type->is(TypeKind::Tensor)) {
-        static constexpr char properties[][18] = {"dtype", "device", "grad", "data", "shape", "is_cuda", "is_xpu", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_mps", "is_mtia", "is_quantized", "is_vulkan", "is_ipu",
+        static constexpr char properties[][18] = {"dtype", "device", "grad", "data", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_mps", "is_mtia", "is_quantized", "is_vulkan", "is_ipu",
                                                   "is_meta", "is_leaf", "is_nested", "requires_grad", "layout", "T", "H", "mT", "mH", "itemsize", "nbytes", "ndim", "name", "real", "imag", "retains_grad", "is_maia"};
         for (const char* property : properties)
-            if (name == property) return simple(call_builtin(graph_, {}, (name == "real" || name == "imag" ? "aten::" : "prim::") + name, {self}));
+            if (name == property) return simple(call_builtin(graph_, {}, (std::strstr(" real imag mT mH is_leaf retains_grad ", (" " + name + " ").c_str()) ? "aten::" : "prim::") + name, {self}));
         if (name == "tolist") return named(Meaning::Special, "tolist", self);
     }
     if (self->type->is(TypeKind::Device) && (name == "type" || name == "index")) return simple(call_builtin(graph_, {}, "prim::" + name, {self}));
