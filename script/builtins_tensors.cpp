@@ -289,7 +289,7 @@ void conversions(Builtins& define) {
     const Builtin complex = DO {
         const auto part = [&](size_t i) { return a[i].is(Tag::Tensor) ? item_of(T(i)).to_complex() : C(i); };
         const std::complex<double> second = count == 1 ? 0 : part(1), first = part(0);
-        a[0] = Item(count == 1 ? first : std::complex<double>(first.real() - second.imag(), first.imag() + second.real()));
+        a[0] = Item(count == 1 ? first : std::complex<double>(first.real() - second.imag(), first.imag() == 0 ? second.real() : first.imag() + second.real()));
     };
     define('p', "aten::Complex.Scalar(Scalar a) -> complex", complex);
     define(0, "aten::Complex.Tensor_Tensor(Tensor a, Tensor b) -> complex", complex);
