@@ -1,6 +1,6 @@
 """Runs a small program for each package under Kindling and under PyTorch, and compares what they print.
 
-    python tests/packages/run.py --packages FOLDER --torch PYTHON [--apart FOLDER] [--write docs/compatibility.md] [--keep FILE] [NAME...]
+    python tests/packages/run.py --packages FOLDER --torch PYTHON [--apart FOLDER] [--write docs/compatibility.md] [--keep FILE] [--limit SECONDS] [NAME...]
 
 FOLDER is the environment's site-packages that has the packages and Kindling, and no PyTorch; PYTHON an interpreter that has PyTorch
 2.13. The folder of --apart has folders named as packages (`pip install --no-deps --target`) that only their own program sees:
@@ -30,7 +30,7 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 IMPORTS = {"safetensors": "safetensors.torch"}
 
 
-def run(command, folder, program, limit=300):
+def run(command, folder, program, limit):
     """(printed, last line of errors, seconds)"""
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "KINDLING_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "HF_HUB_OFFLINE": "1"}
     environ.pop("PYTHONPATH", None)
@@ -56,17 +56,17 @@ def far(ours, theirs):
     return worst
 
 
-def try_package(name, kindling, torch, kept, apart=None):
+def try_package(name, kindling, torch, kept, apart=None, limit=300):
     what = IMPORTS.get(name, name)
     if apart and (Path(apart) / name).is_dir():
         folder = str(Path(apart) / name)
         kindling, torch = (kindling[0], folder), (torch[0], os.pathsep.join([folder, str(torch[1])]))
-    _, problem, imported = run(kindling[0], kindling[1], ["-c", f"import {what}"])
+    _, problem, imported = run(kindling[0], kindling[1], ["-c", f"import {what}"], limit)
     row = {"name": name, "import": not problem or "Error" not in problem, "ms": 1000 * imported, "problem": ""}
-    ours, problem, row["ours"] = run(kindling[0], kindling[1], [str(PROGRAMS / f"use_{name}.py")])
+    ours, problem, row["ours"] = run(kindling[0], kindling[1], [str(PROGRAMS / f"use_{name}.py")], limit)
     program = PROGRAMS / f"use_{name}.py"
     if kept.get(name, [None])[0] != program.read_text():
-        kept[name] = program.read_text(), *run(torch[0], torch[1], ["-c", DECLARED, str(program)])
+        kept[name] = program.read_text(), *run(torch[0], torch[1], ["-c", DECLARED, str(program)], limit)
     _, theirs, other, row["theirs"] = kept[name]
     if theirs is None:
         del kept[name]
@@ -135,13 +135,14 @@ def main():
     parser.add_argument("--write")
     parser.add_argument("--keep", help="a file that keeps what PyTorch printed, for the next time")
     parser.add_argument("--architectures", nargs=2, metavar=("OURS", "THEIRS"), help="files of architectures.py, for the last sentence")
+    parser.add_argument("--limit", type=int, default=300, help="seconds for one program")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     python = Path(given.packages).parents[2] / "bin" / "python"
     kindling, torch = ([str(python), "-P", "-m", "kindling", "run"], None), ([given.torch], given.packages)
     rows, kept = [], json.loads(Path(given.keep).read_text()) if given.keep and Path(given.keep).exists() else {}
     for name in given.names or sorted(path.stem[4:] for path in PROGRAMS.glob("use_*.py")):
-        rows.append(try_package(name, kindling, torch, kept, given.apart))
+        rows.append(try_package(name, kindling, torch, kept, given.apart, given.limit))
         row = rows[-1]
         print(f"{'ok  ' if row['works'] else 'FAIL'} {name:28} {row['ours']:6.1f} {row['theirs']:6.1f}  {row.get('far')}  {row['problem']}", flush=True)
         if given.keep:
