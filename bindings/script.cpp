@@ -5,6 +5,7 @@
 
 #include "bindings/types.h"
 #include "core/dispatch.h"
+#include "script/code.h"
 
 #include <structmember.h>
 
@@ -110,6 +111,9 @@ int function_clear(PyObject* object) {
 PyObject* get_graph(PyObject* self, void*) {
     return guarded_script([&] { return graph_object(function_in(self).graph); });
 }
+PyObject* get_code(PyObject* self, void*) {
+    return guarded_script([&] { return text_object(code_of(function_in(self))); });
+}
 PyObject* get_name(PyObject* self, void*) { return text_object(function_in(self).signature.name); }
 PyObject* get_schema_text(PyObject* self, void*) {
     return guarded_script([&] { return text_object(function_in(self).signature.text()); });
@@ -137,7 +141,7 @@ bool make_function_type() {
         {"__vectorcalloffset__", T_PYSSIZET, offsetof(ScriptFunction, vectorcall), READONLY, nullptr},
         {nullptr, 0, 0, 0, nullptr},
     };
-    static PyGetSetDef getset[] = {{"graph", get_graph, nullptr, "The graph that it was compiled to.", nullptr},
+    static PyGetSetDef getset[] = {{"graph", get_graph, nullptr, "The graph that it was compiled to.", nullptr}, {"code", get_code, nullptr, "The graph as TorchScript's text.", nullptr},
                                    {"name", get_name, nullptr, nullptr, nullptr},
                                    {"_schema_text", get_schema_text, nullptr, nullptr, nullptr},
                                    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
