@@ -204,7 +204,7 @@ PyObject* get(PyObject* self, PyObject* name) {
     return guarded_script([&]() -> PyObject* {
         ks::Function* function = unit_in(self).function(text);
         if (!function) Py_RETURN_NONE;
-        if (!function->code) prepare(*function);
+        if (!function->code.load()) prepare(*function);
         return script_function(reinterpret_cast<UnitObject*>(self)->unit, function);
     });
 }

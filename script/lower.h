@@ -1,5 +1,7 @@
 // script/lower.h: from the tree of a function to its graph.
 #pragma once
+#include <atomic>
+
 #include "script/graph.h"
 #include "script/signature.h"
 
@@ -11,7 +13,7 @@ struct Function {
     std::string name;                    // "f", "__torch__.Net.forward"
     Signature signature;
     std::shared_ptr<Graph> graph;
-    std::shared_ptr<Code> code;          // made of the graph at the first call
+    std::atomic<std::shared_ptr<Code>> code;   // made of the graph at the first call
 };
 
 struct Class;

@@ -273,7 +273,7 @@ private:
 };
 
 Item run_code(Function& function, std::vector<Item>&& arguments) {
-    if (!function.code) prepare(function);
+    if (!function.code.load()) prepare(function);
     const std::shared_ptr<Code> code = function.code;   // lives until the call ends, whatever it does to the function
     KINDLING_CHECK(Runtime, stack_left() > 32768, "a script's calls are nested too deeply");
     return Frame(function, *code).run(std::move(arguments));
@@ -293,8 +293,8 @@ void prepare(Function& function) {
 
 std::vector<std::string> loops_of(const Function& function) {
     std::vector<std::string> all;
-    if (function.code)
-        for (const std::shared_ptr<NativeLoop>& each : function.code->loops) all.push_back(each->why());
+    if (const std::shared_ptr<Code> code = function.code)
+        for (const std::shared_ptr<NativeLoop>& each : code->loops) all.push_back(each->why());
     return all;
 }
 
