@@ -128,6 +128,15 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop, const Function& f
     return made;
 }
 
+void NativeLoop::note(const std::string& why) {
+    std::lock_guard guard(lock_);
+    if (why_ != why) why_ = why;
+}
+std::string NativeLoop::why() {
+    std::lock_guard guard(lock_);
+    return why_;
+}
+
 bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     const Item* forever = constant_of(loop_->inputs[0]);
     const int64_t rounds = most_ == SIZE_MAX ? (forever ? forever->integer() : 0) : inputs[most_]->integer();
@@ -146,7 +155,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         tensors[i] = inputs[i]->tensor();
         const TensorImpl* impl = tensors[i].impl();
         if (!is_plain(impl)) {
-            why_ = "a tensor is watched (it requires grad, say), or of a dtype or layout that loops do not know";
+            note("a tensor is watched (it requires grad, say), or of a dtype or layout that loops do not know");
             return false;
         }
         facts[i] = {impl->dtype, impl->ndim, impl->ndim > 0 && impl->strides()[static_cast<size_t>(impl->ndim - 1)] == 1, {}};
@@ -179,7 +188,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         }
     }
     if (!lowered->code) {
-        why_ = lowered->why;
+        note(lowered->why);
         return false;
     }
     for (size_t i : lowered->written)
@@ -230,7 +239,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
                 slot++;
             } else outputs[i] = item_of(each.kind, slots[slot++]);
         }
-        why_.clear();
+        note("");
         return true;
     }
     if (exit.kind == LoweredLoop::Exit::Interrupted) std::rethrow_exception(ears.error);

@@ -64,9 +64,10 @@ public:
     /// Runs the loop. False: it has to be interpreted, and nothing was done. Throws LoopFailure.
     bool run(const Item* const* inputs, Item* outputs);
     /// What kept it from running natively the last time, "" if nothing did.
-    std::string why() const { return why_; }
+    std::string why();
 
 private:
+    void note(const std::string& why);
     struct Variant { std::string key; std::shared_ptr<LoweredLoop> loop; };
 
     const Node* loop_ = nullptr;
