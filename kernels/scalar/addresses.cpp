@@ -70,7 +70,7 @@ uint32_t Reducer::add_node(uint32_t block, const Node& node, size_t place) {
     block_of_.resize(function_.nodes.size(), nowhere);
     block_of_[id] = block;
     std::vector<uint32_t>& nodes = function_.blocks[block].nodes;
-    nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(std::min(place, nodes.size())), id);
+    insert_at(nodes, std::min(place, nodes.size()), id);
     return id;
 }
 
@@ -82,7 +82,7 @@ uint32_t Reducer::make(uint32_t block, size_t& place, Op op, Type type, uint32_t
     made.input[0] = a, made.input[1] = b;
     const uint32_t id = add_node(block, made, place);
     if (const uint32_t value = simplified(function_, constants_, function_.nodes[id])) {
-        std::erase(function_.blocks[block].nodes, id);
+        take_out(function_.blocks[block].nodes, id);
         block_of_.resize(function_.nodes.size(), nowhere);
         return value;
     }
@@ -230,7 +230,7 @@ void Reducer::rebuild(const Access& access) {
     uint32_t index = 0;
     uint8_t scale = 1;
     const std::vector<uint32_t>& nodes = function_.blocks[access.block].nodes;
-    size_t place = static_cast<size_t>(std::find(nodes.begin(), nodes.end(), access.id) - nodes.begin());
+    size_t place = place_in(nodes, access.id);
     const auto whole = [](int64_t times) { return times == 1 || times == 2 || times == 4 || times == 8; };
     if (access.moving.size() == 1 && !access.moving[0].b && whole(access.moving[0].times)) {
         index = access.moving[0].a;
@@ -287,7 +287,7 @@ void Reducer::loop(uint32_t which) {
         size_t r = 0;
         while (r < runs.size() && !(runs[r].course.phi == course.phi && runs[r].stride == stride && runs[r].times == term.times)) r++;
         if (r == runs.size()) runs.push_back({course, stride, term.times, {}});
-        if (std::find(runs[r].bases.begin(), runs[r].bases.end(), access.base) == runs[r].bases.end()) runs[r].bases.push_back(access.base);
+        if (!contains(runs[r].bases, access.base)) runs[r].bases.push_back(access.base);
         run_of[i] = r;
     }
     for (Run& run : runs) {
@@ -314,7 +314,7 @@ void Reducer::loop(uint32_t which) {
         sum.input[0] = run.offset, sum.input[1] = step;
         const uint32_t block = block_of_[run.course.next];
         const std::vector<uint32_t>& nodes = function_.blocks[block].nodes;
-        const size_t place = static_cast<size_t>(std::find(nodes.begin(), nodes.end(), run.course.next) - nodes.begin());
+        const size_t place = place_in(nodes, run.course.next);
         const uint32_t next = add_node(block, sum, place + 1);
         const uint32_t from_front = function_.blocks[head].predecessors[0] == front_ ? 0 : 1;
         function_.operands[phi.list + from_front] = first;

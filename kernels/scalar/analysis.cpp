@@ -94,6 +94,26 @@ Shape::Shape(const Function& function) {
         for (uint32_t l = loop[block]; l != nowhere; l = loops[l].parent) loops[l].blocks.push_back(block);
 }
 
+void sort_keys(std::vector<uint64_t>& keys) { std::sort(keys.begin(), keys.end()); }
+
+size_t place_in(const std::vector<uint32_t>& list, uint32_t value) {
+    size_t at = 0;
+    while (at < list.size() && list[at] != value) at++;
+    return at;
+}
+
+void insert_at(std::vector<uint32_t>& list, size_t place, uint32_t value) {
+    list.push_back(value);
+    for (size_t at = list.size() - 1; at > place; at--) std::swap(list[at], list[at - 1]);
+}
+
+void take_out(std::vector<uint32_t>& list, uint32_t value) {
+    size_t kept = 0;
+    for (uint32_t other : list)
+        if (other != value) list[kept++] = other;
+    list.resize(kept);
+}
+
 bool Shape::dominates(uint32_t a, uint32_t b) const {
     while (position[b] > position[a]) b = dominator[b];
     return a == b;

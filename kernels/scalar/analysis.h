@@ -31,6 +31,17 @@ struct Shape {
     bool holds(uint32_t loop, uint32_t block) const;
 };
 
+// What several passes need of vectors, once.
+
+/// By the upper half, then by the lower one, which is usually what the upper half is the key of.
+void sort_keys(std::vector<uint64_t>& keys);
+/// Where the value stands first; the size if nowhere.
+size_t place_in(const std::vector<uint32_t>& list, uint32_t value);
+inline bool contains(const std::vector<uint32_t>& list, uint32_t value) { return place_in(list, value) < list.size(); }
+void insert_at(std::vector<uint32_t>& list, size_t place, uint32_t value);
+/// Takes it out, wherever it stands.
+void take_out(std::vector<uint32_t>& list, uint32_t value);
+
 /// Calls visit(input id) for every value that the node reads, but not those of its exit.
 template <class F>
 void for_each_input(const Function& function, const Node& node, F&& visit) {

@@ -5,6 +5,7 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
+#include "kernels/scalar/analysis.h"
 #include "kernels/scalar/evaluate.h"
 
 namespace kindling::scalar {
@@ -164,7 +165,7 @@ uint32_t Builder::new_phi(uint32_t block, Type type) {
     std::vector<uint32_t>& nodes = function_.blocks[block].nodes;
     size_t at = 0;
     while (at < nodes.size() && function_.nodes[nodes[at]].op == Op::Phi) at++;
-    nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(at), id);
+    insert_at(nodes, at, id);
     return id;
 }
 

@@ -1,6 +1,4 @@
 // kernels/scalar/hoist.cpp: what is the same in every round of a loop is computed in front of it.
-#include <algorithm>
-
 #include "kernels/scalar/passes.h"
 
 namespace kindling::scalar {
@@ -9,20 +7,21 @@ void add_preheaders(Function& function) {
     const Shape shape(function);
     for (uint32_t l = 0; l < shape.loops.size(); l++) {
         const uint32_t head = shape.loops[l].head;
-        std::vector<size_t> outside;
+        std::vector<uint32_t> outside;
+        std::vector<uint8_t> is_outside(function.blocks[head].predecessors.size());
         const std::vector<uint32_t> before = function.blocks[head].predecessors;
-        for (size_t i = 0; i < before.size(); i++)
+        for (uint32_t i = 0; i < before.size(); i++)
             // Blocks that were made here lie in front of loops.
-            if (before[i] >= shape.position.size() || !shape.reachable(before[i]) || !shape.holds(l, before[i])) outside.push_back(i);
+            if (before[i] >= shape.position.size() || !shape.reachable(before[i]) || !shape.holds(l, before[i])) outside.push_back(i), is_outside[i] = 1;
         if (outside.size() == 1 && function.blocks[before[outside[0]]].kind == BasicBlock::Jump) continue;
         const uint32_t made = static_cast<uint32_t>(function.blocks.size());
         BasicBlock block;
         block.kind = BasicBlock::Jump;
         block.successor[0] = head;
-        for (size_t i : outside) block.predecessors.push_back(before[i]);
+        for (uint32_t i : outside) block.predecessors.push_back(before[i]);
         std::vector<uint32_t> predecessors{made};
         for (size_t i = 0; i < before.size(); i++)
-            if (std::find(outside.begin(), outside.end(), i) == outside.end()) predecessors.push_back(before[i]);
+            if (!is_outside[i]) predecessors.push_back(before[i]);
         for (uint32_t id : function.blocks[head].nodes) {
             if (function.nodes[id].op != Op::Phi) break;
             const std::vector<uint32_t> operands(function.operands_of(function.nodes[id]), function.operands_of(function.nodes[id]) + before.size());
@@ -31,7 +30,7 @@ void add_preheaders(Function& function) {
                 Node phi = function.nodes[id];
                 phi.list = static_cast<uint32_t>(function.operands.size());
                 phi.count = static_cast<uint32_t>(outside.size());
-                for (size_t i : outside) function.operands.push_back(operands[i]);
+                for (uint32_t i : outside) function.operands.push_back(operands[i]);
                 function.nodes.push_back(phi);
                 entering = static_cast<uint32_t>(function.nodes.size() - 1);
                 block.nodes.push_back(entering);
@@ -41,9 +40,9 @@ void add_preheaders(Function& function) {
             phi.count = static_cast<uint32_t>(predecessors.size());
             function.operands.push_back(entering);
             for (size_t i = 0; i < before.size(); i++)
-                if (std::find(outside.begin(), outside.end(), i) == outside.end()) function.operands.push_back(operands[i]);
+                if (!is_outside[i]) function.operands.push_back(operands[i]);
         }
-        for (size_t i : outside) {
+        for (uint32_t i : outside) {
             BasicBlock& from = function.blocks[before[i]];
             for (int s = 0; s < from.successors(); s++)
                 if (from.successor[s] == head) from.successor[s] = made;
@@ -64,15 +63,15 @@ namespace {
 /// What the loop's blocks write to.
 struct Written {
     bool anything = false;
-    std::vector<Region> regions;
+    std::vector<uint32_t> regions;
     void add(Region region) {
         if (region == any_region) anything = true;
-        else if (std::find(regions.begin(), regions.end(), region) == regions.end()) regions.push_back(region);
+        else if (!contains(regions, region)) regions.push_back(region);
     }
     bool touches(Region region) const {
         if (region == constant_region) return false;
         if (region == any_region) return anything || !regions.empty();
-        return anything || std::find(regions.begin(), regions.end(), region) != regions.end();
+        return anything || contains(regions, region);
     }
 };
 
@@ -100,7 +99,8 @@ void hoist(Function& function, bool loads) {
             if (shape.reachable(before) && shape.holds(l, before)) latches.push_back(before);
         const auto outside = [&](uint32_t value) { return block_of[value] == nowhere || !shape.holds(l, block_of[value]); };
         for (uint32_t b : loop.blocks) {
-            const bool always = std::all_of(latches.begin(), latches.end(), [&](uint32_t latch) { return shape.dominates(b, latch); });
+            bool always = true;
+            for (uint32_t latch : latches) always = always && shape.dominates(b, latch);
             std::vector<uint32_t>& nodes = function.blocks[b].nodes;
             std::erase_if(nodes, [&](uint32_t id) {
                 const Node& node = function.nodes[id];

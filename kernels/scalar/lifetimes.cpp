@@ -216,8 +216,6 @@ void merge_ranges(std::vector<Range>& list, const std::vector<Range>& more) {
     }
 }
 
-void sort_keys(std::vector<uint64_t>& keys) { std::sort(keys.begin(), keys.end()); }
-
 bool Lifetimes::merge(uint32_t a, uint32_t b) {
     a = leader(a), b = leader(b);
     if (a == b) return true;

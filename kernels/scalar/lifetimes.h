@@ -52,7 +52,5 @@ private:
 bool overlap(const std::vector<Range>& a, const std::vector<Range>& b);
 /// Adds ranges that do not meet those of the list; both are sorted.
 void merge_ranges(std::vector<Range>& list, const std::vector<Range>& more);
-/// By the upper half, then by the lower one, which is usually what the upper half is the key of.
-void sort_keys(std::vector<uint64_t>& keys);
 
 }  // namespace kindling::scalar

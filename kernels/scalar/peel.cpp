@@ -1,6 +1,4 @@
 // kernels/scalar/peel.cpp: the first round of a loop, in front of it.
-#include <algorithm>
-
 #include "kernels/scalar/passes.h"
 
 namespace kindling::scalar {
@@ -82,7 +80,7 @@ void Peeler::copy(uint32_t front) {
         function_.blocks.emplace_back();
     }
     const std::vector<uint32_t> before = function_.blocks[head].predecessors;
-    const size_t entering = static_cast<size_t>(std::find(before.begin(), before.end(), front) - before.begin());
+    const size_t entering = place_in(before, front);
     // The loop's variables are what they start from. All nodes have their copies before any reads one.
     for (uint32_t b : loop.blocks)
         for (uint32_t id : function_.blocks[b].nodes) {
@@ -117,7 +115,7 @@ void Peeler::copy(uint32_t front) {
             if (inside(next)) continue;
             // One more way out of the loop.
             BasicBlock& outside = function_.blocks[next];
-            const size_t edge = static_cast<size_t>(std::find(outside.predecessors.begin(), outside.predecessors.end(), b) - outside.predecessors.begin());
+            const size_t edge = place_in(outside.predecessors, b);
             outside.predecessors.push_back(made);
             for (uint32_t id : outside.nodes) {
                 Node& phi = node(id);
@@ -174,7 +172,7 @@ uint32_t Peeler::reaching(uint32_t value, uint32_t b) {
     function_.operands.resize(function_.operands.size() + before.size());
     function_.nodes.push_back(phi);
     const uint32_t id = static_cast<uint32_t>(function_.nodes.size() - 1);
-    function_.blocks[b].nodes.insert(function_.blocks[b].nodes.begin(), id);
+    insert_at(function_.blocks[b].nodes, 0, id);
     at_end_[b] = id;
     for (size_t i = 0; i < before.size(); i++) {
         const uint32_t from = reaching(value, before[i]);
@@ -186,7 +184,6 @@ uint32_t Peeler::reaching(uint32_t value, uint32_t b) {
 /// What is read behind the loop comes from either.
 void Peeler::repair() {
     const size_t old = copy_of_.size();
-    std::vector<uint32_t*> places;
     struct Reading { uint32_t value, block; uint32_t node; int input; uint32_t operand; bool condition; };
     std::vector<Reading> readings;
     const auto of_loop = [&](uint32_t id) { return id && id < old && copy_of_[id]; };
@@ -215,9 +212,12 @@ void Peeler::repair() {
         if (block.kind == BasicBlock::Branch && of_loop(block.condition)) readings.push_back({block.condition, b, 0, 0, 0, true});
         if (block.kind == BasicBlock::Leave) list(function_.exits[block.exit].list, function_.exits[block.exit].count);
     }
-    std::stable_sort(readings.begin(), readings.end(), [](const Reading& a, const Reading& b) { return a.value < b.value; });
+    std::vector<uint64_t> order;
+    for (size_t i = 0; i < readings.size(); i++) order.push_back(static_cast<uint64_t>(readings[i].value) << 32 | i);
+    sort_keys(order);
     uint32_t value = 0;
-    for (const Reading& reading : readings) {
+    for (uint64_t key : order) {
+        const Reading& reading = readings[static_cast<uint32_t>(key)];
         if (reading.value != value) at_end_.assign(function_.blocks.size(), 0), value = reading.value;
         const uint32_t by = reaching(value, reading.block);
         if (reading.condition) function_.blocks[reading.block].condition = by;
@@ -240,10 +240,10 @@ void Peeler::carry(const std::vector<Carried>& carried) {
             function_.operands.push_back(original_of_block_[before] ? copied(one.value) : one.value);
         function_.nodes.push_back(phi);
         const uint32_t id = static_cast<uint32_t>(function_.nodes.size() - 1);
-        function_.blocks[head].nodes.insert(function_.blocks[head].nodes.begin(), id);
+        insert_at(function_.blocks[head].nodes, 0, id);
         replacements.grow(function_.nodes.size());
         replacements.replace(one.load, id);
-        for (uint32_t b : shape_.loops[loop_].blocks) std::erase(function_.blocks[b].nodes, one.load);
+        for (uint32_t b : shape_.loops[loop_].blocks) take_out(function_.blocks[b].nodes, one.load);
     }
     replacements.apply(function_);
 }
@@ -258,7 +258,7 @@ uint32_t Peeler::run(const std::vector<uint32_t>& done) {
         for (uint32_t id : function_.blocks[b].nodes) block_of_[id] = b;
     for (uint32_t l = 0; l < shape_.loops.size(); l++) {
         const uint32_t head = shape_.loops[l].head;
-        if (!innermost[l] || std::find(done.begin(), done.end(), head) != done.end()) continue;
+        if (!innermost[l] || contains(done, head)) continue;
         const std::vector<Carried> carried = carried_loads(function_, l);
         if (!pays(l, carried)) continue;
         loop_ = l;

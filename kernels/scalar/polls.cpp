@@ -1,7 +1,5 @@
 // kernels/scalar/polls.cpp: a counter in memory is as slow as a chain of stores and loads. So an innermost loop with one poll at
 // its end takes the counter with it in a register, and puts it back where it is left.
-#include <algorithm>
-
 #include "kernels/scalar/passes.h"
 
 namespace kindling::scalar {
@@ -40,7 +38,7 @@ void count_in_registers(Function& function) {
         function.operands.resize(function.operands.size() + 2, poll);
         function.operands[node.list + from_front] = first;
         const uint32_t counter = add(node);
-        head.nodes.insert(head.nodes.begin(), counter);
+        insert_at(head.nodes, 0, counter);
         function.nodes[poll].type = Type::I64;
         function.nodes[poll].input[0] = counter;
         for (uint32_t b : loop.blocks) {
@@ -52,7 +50,7 @@ void count_in_registers(Function& function) {
                 back.op = Op::SetCounter;
                 back.input[0] = b == latch ? poll : counter;
                 const uint32_t id = add(back);
-                function.blocks[to].nodes.insert(function.blocks[to].nodes.begin(), id);
+                insert_at(function.blocks[to].nodes, 0, id);
             }
         }
     }

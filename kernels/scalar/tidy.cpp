@@ -1,6 +1,6 @@
 // kernels/scalar/tidy.cpp: unreachable blocks, needless phis, unused values, blocks in a row; edges split for phis' moves.
 #include <algorithm>
-#include <cstddef>
+#include <utility>
 
 #include "kernels/scalar/analysis.h"
 #include "kernels/scalar/passes.h"
@@ -21,7 +21,8 @@ namespace {
 
 /// The block no longer knows the predecessor of that place.
 void forget_predecessor(Function& function, BasicBlock& block, size_t place) {
-    block.predecessors.erase(block.predecessors.begin() + static_cast<std::ptrdiff_t>(place));
+    for (size_t i = place; i + 1 < block.predecessors.size(); i++) block.predecessors[i] = block.predecessors[i + 1];
+    block.predecessors.pop_back();
     for (uint32_t id : block.nodes) {
         Node& phi = function.nodes[id];
         if (phi.op != Op::Phi) break;
@@ -113,7 +114,9 @@ bool drop_phis(Function& function) {
                 if (several || !only) block.nodes[kept++] = id;
                 else replacements.replace(id, only), changed = true;
             }
-            if (kept != at) block.nodes.erase(block.nodes.begin() + static_cast<std::ptrdiff_t>(kept), block.nodes.begin() + static_cast<std::ptrdiff_t>(at));
+            if (kept == at) continue;
+            while (at < block.nodes.size()) block.nodes[kept++] = block.nodes[at++];
+            block.nodes.resize(kept);
         }
     }
     replacements.apply(function);
@@ -129,12 +132,12 @@ bool join_blocks(Function& function) {
             if (next == b || next == 0 || function.blocks[next].predecessors.size() != 1 || has_phis(function, function.blocks[next])) break;
             BasicBlock after = std::move(function.blocks[next]);
             function.blocks[next] = BasicBlock();
-            block.nodes.insert(block.nodes.end(), after.nodes.begin(), after.nodes.end());
+            for (uint32_t id : after.nodes) block.nodes.push_back(id);
             block.kind = after.kind, block.condition = after.condition, block.exit = after.exit;
             block.successor[0] = after.successor[0], block.successor[1] = after.successor[1];
             for (int s = 0; s < block.successors(); s++)
-                std::replace(function.blocks[block.successor[s]].predecessors.begin(),
-                             function.blocks[block.successor[s]].predecessors.end(), next, b);
+                for (uint32_t& before : function.blocks[block.successor[s]].predecessors)
+                    if (before == next) before = b;
             changed = true;
         }
     }
@@ -179,8 +182,11 @@ void tidy(Function& function) {
     }
     drop_unused(function);
     // Parameters first: their code is the function's first.
-    std::vector<uint32_t>& entry = function.blocks[0].nodes;
-    std::stable_partition(entry.begin(), entry.end(), [&](uint32_t id) { return function.nodes[id].op == Op::Parameter; });
+    const std::vector<uint32_t> entry = std::move(function.blocks[0].nodes);
+    function.blocks[0].nodes.clear();
+    for (bool parameters : {true, false})
+        for (uint32_t id : entry)
+            if ((function.nodes[id].op == Op::Parameter) == parameters) function.blocks[0].nodes.push_back(id);
 }
 
 void split_edges(Function& function) {

@@ -27,7 +27,7 @@ private:
     Constants constants_;
     Replacements replacements_;
     std::vector<std::vector<uint32_t>> children_;   // of the dominator tree
-    std::vector<Region> regions_;
+    std::vector<uint32_t> regions_;
     std::vector<Versions> at_end_;                   // [block]
     uint32_t version_ = 0;
     struct Entry { uint32_t hash, node, version, next; uint32_t bucket; };
@@ -35,7 +35,7 @@ private:
     std::vector<uint32_t> heads_ = std::vector<uint32_t>(512);  // entry + 1
 
     size_t region_number(Region region) const {
-        return static_cast<size_t>(std::find(regions_.begin(), regions_.end(), region) - regions_.begin());
+        return place_in(regions_, region);
     }
     void wrote(Versions& versions, Region region) {
         version_++;

@@ -59,7 +59,7 @@ std::vector<uint8_t> Writer::fold(const Function& function) {
     for (const BasicBlock& block : function.blocks) {
         if (block.kind != BasicBlock::Branch || uses[block.condition] != 1) continue;
         const Node& node = function.nodes[block.condition];
-        if (node.op >= Op::Eq && node.op <= Op::Below && std::find(block.nodes.begin(), block.nodes.end(), block.condition) != block.nodes.end())
+        if (node.op >= Op::Eq && node.op <= Op::Below && contains(block.nodes, block.condition))
             folded[block.condition] = 1;
     }
     return folded;
@@ -182,7 +182,7 @@ void Writer::node(uint32_t id) {
 /// What the phis of the one successor take from here.
 void Writer::moves(uint32_t b) {
     const BasicBlock& next = function_.blocks[function_.blocks[b].successor[0]];
-    const size_t edge = static_cast<size_t>(std::find(next.predecessors.begin(), next.predecessors.end(), b) - next.predecessors.begin());
+    const size_t edge = place_in(next.predecessors, b);
     std::vector<Move> moves;
     for (uint32_t id : next.nodes) {
         const Node& phi = function_.nodes[id];

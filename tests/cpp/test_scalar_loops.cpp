@@ -8,6 +8,7 @@
 
 #include "kernels/scalar/builder.h"
 #include "kernels/scalar/code.h"
+#include "kernels/scalar/evaluate.h"
 #include "tests/cpp/check.h"
 #include "tests/cpp/draw.h"
 
@@ -416,6 +417,65 @@ void sum() {
     (void)sink;
 }
 
+/// The longest of Collatz's sequences: whole numbers alone, a loop of unknown length.
+[[gnu::noinline]] int64_t plain_collatz(int64_t n) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++) {
+        int64_t x = i, steps = 0;
+        while (x != 1) {
+            x = floor_mod(x, 2) == 0 ? floor_div(x, 2) : 3 * x + 1;
+            steps++;
+        }
+        if (steps > best) best = steps;
+    }
+    return best;
+}
+void collatz() {
+    Function f;
+    Builder b(f);
+    const Value n = b.parameter(Type::I64), out = b.parameter(Type::Address);
+    const Variable best = b.variable(Type::I64), x = b.variable(Type::I64), steps = b.variable(Type::I64);
+    b.set(best, b.integer(0));
+    for_range(b, b.integer(1), n, [&](Value i) {
+        b.set(x, i), b.set(steps, b.integer(0));
+        const Block head = b.block(), body = b.block(), even = b.block(), odd = b.block(), join = b.block(), done = b.block();
+        b.jump(head);
+        b.enter(head);
+        b.branch(b.binary(Op::Ne, b.get(x), b.integer(1)), body, done);
+        b.seal(body);
+        b.enter(body);
+        b.branch(b.equal(b.binary(Op::FloorMod, b.get(x), b.integer(2)), b.integer(0)), even, odd);
+        b.seal(even), b.seal(odd);
+        b.enter(even);
+        b.set(x, b.binary(Op::FloorDiv, b.get(x), b.integer(2)));
+        b.jump(join);
+        b.enter(odd);
+        b.set(x, b.add(b.multiply(b.integer(3), b.get(x)), b.integer(1)));
+        b.jump(join);
+        b.seal(join);
+        b.enter(join);
+        b.set(steps, b.add(b.get(steps), b.integer(1)));
+        b.poll(99);
+        b.jump(head);
+        b.seal(head), b.seal(done);
+        b.enter(done);
+        when(b, b.binary(Op::Gt, b.get(steps), b.get(best)), [&] { b.set(best, b.get(steps)); });
+    });
+    b.store(Memory::I64, out, {}, 1, 0, b.get(best));
+    b.finish({});
+    const int64_t most = timing ? 2000 : 100;
+    int64_t got = 0, want = plain_collatz(most);
+    volatile int64_t sink;
+    compare("collatz", f, [&] {
+        Arguments all;
+        all.add(most);
+        all.slots.push_back({});
+        all.slots.back().p = &got;
+        return all;
+    }, [&] { sink = plain_collatz(most); }, [&] { return got == want; }, [] {});
+    (void)sink;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -434,5 +494,6 @@ int main(int count, char** words) {
         life();
         sum();
     }
+    collatz();
     return finish("test_scalar_loops");
 }

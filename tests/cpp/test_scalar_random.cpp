@@ -16,7 +16,7 @@ namespace {
 
 double blend(double a, double b) noexcept { return a * 0.75 + b; }
 double mixed(int64_t a, double b, int64_t c, double d, bool e) noexcept { return static_cast<double>(a ^ c) * 1e-9 + b - d + (e ? 1 : 0); }
-int64_t mix(int64_t a, int64_t b, int64_t c) noexcept { return a + (b ^ c) * 3; }
+int64_t mix(int64_t a, int64_t b, int64_t c) noexcept { return wrap_add(a, wrap_mul(b ^ c, 3)); }
 float halve(float a) noexcept { return a * 0.5f; }
 bool odd(int64_t a) noexcept { return a & 1; }
 int64_t bump(int64_t* memory, int64_t by) noexcept { return memory[3] = static_cast<int64_t>(static_cast<uint64_t>(memory[3]) + static_cast<uint64_t>(by)); }
