@@ -141,20 +141,23 @@ SavedItem save(const Value& v, bool output, OperatorPlan::How how) {
     return item;
 }
 
-/// Keeps what the rules name. `self`: what the first argument was before an in-place call.
-void save_for_rules(OperatorNode* node, const Value* arguments, const Value* results, const Tensor& self, const Tensor& shape,
-                    bool inplace, const uint64_t used) {
+/// Keeps the arguments that the rules name, and leaves room for the results. `self`: what the first argument was before an in-place call.
+void save_arguments(OperatorNode* node, const Value* arguments, const Tensor& self, const Tensor& shape, bool inplace, const uint64_t used) {
     const OperatorPlan& plan = node->plan;
     for (size_t i = 0; i < plan.saved.size(); i++) {
         const auto& each = plan.saved[i];
-        if (!(used >> i & 1)) node->saved.emplace_back();
-        else if (each.result) node->saved.push_back(save(results[each.index], true, each.how));
+        if (!(used >> i & 1) || each.result) node->saved.emplace_back();
         else if (inplace && each.index == 0)
             node->saved.push_back(save(Value(each.how == OperatorPlan::How::Whole ? self : shape), false, each.how));
         else if (inplace && self.defined() && each.how == OperatorPlan::How::Whole && arguments[each.index].is_tensor() && arguments[each.index].tensor == arguments[0].tensor)
             node->saved.push_back(save(Value(self), false, each.how));
         else node->saved.push_back(save(arguments[each.index], false, each.how));
     }
+}
+void save_results(OperatorNode* node, const Value* results, const uint64_t used) {
+    const OperatorPlan& plan = node->plan;
+    for (size_t i = 0; i < plan.saved.size(); i++)
+        if (plan.saved[i].result && (used >> i & 1)) node->saved[i] = save(results[plan.saved[i].index], true, plan.saved[i].how);
 }
 
 /// Gives results their history. A result that is an argument handed back as it came keeps its own.
@@ -231,7 +234,8 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
     uint64_t used = used_by_rules(plan, arguments);
     call_below(op, arguments, results);
     set_histories(op, plan, node.get(), arguments, results);
-    save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, {}, {}, false, used);
+    save_arguments(static_cast<OperatorNode*>(node.get()), arguments, {}, {}, false, used);
+    save_results(static_cast<OperatorNode*>(node.get()), results, used);
 }
 
 void record_inplace(const Operator& op, const OperatorPlan& plan, Value* arguments, Value* results) {
@@ -271,6 +275,8 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
                 arguments[each.index].tensor == self.impl()) before = clone_self();
         }
         if (before.defined() && requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
+        // Before the write, as in PyTorch: an argument that cannot be kept leaves self as it was, and one that the write changes is found out.
+        save_arguments(static_cast<OperatorNode*>(node.get()), arguments, before, shape, true, used);
     } else if (recorded && plan.kind == Kind::Computed) {
         Value copy[64];
         const Value* given = arguments;
@@ -294,7 +300,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     }
     if (node->kind != GradNode::Kind::Operation) return;
     try {
-        if (plan.kind == Kind::Rules) save_for_rules(static_cast<OperatorNode*>(node.get()), arguments, results, before, shape, true, used);
+        if (plan.kind == Kind::Rules) save_results(static_cast<OperatorNode*>(node.get()), results, used);
         else save_pointwise_result(node.get(), self);
     } catch (...) {                  // self is what was computed and has this history, but there is no way back through it
         if (plan.kind == Kind::Rules) static_cast<OperatorNode*>(node.get())->released = true;

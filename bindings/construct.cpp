@@ -813,7 +813,8 @@ static PyObject* from_dlpack(PyObject*, PyObject* capsule) {
         KINDLING_CHECK(Runtime, dtype != DType::None, "from_dlpack: type code %d with %d bits and %d lanes is not supported", t.dtype.code, t.dtype.bits, t.dtype.lanes);
         KINDLING_CHECK(Runtime, t.ndim >= 0 && t.ndim <= max_dims, "from_dlpack: %d dimensions are not supported", t.ndim);
         Sizes sizes(IntList(t.shape, static_cast<size_t>(t.ndim)));
-        checked_numel(sizes);
+        int64_t count = checked_numel(sizes);
+        KINDLING_CHECK(Runtime, t.data || !count, "from_dlpack: the tensor has a non-zero number of elements, but no memory");
         Sizes strides = t.strides ? Sizes(IntList(t.strides, static_cast<size_t>(t.ndim))) : contiguous_strides(sizes);
         for (int64_t stride : strides) KINDLING_CHECK(Value, stride >= 0, "from_dlpack: negative strides are not supported");
         Ref<Storage> storage = Storage::adopt(static_cast<char*>(t.data) + t.byte_offset, checked_bytes(sizes, strides, 0, item_size(dtype)), free_import, managed);

@@ -379,7 +379,8 @@ OPERATORS(losses) {
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
             need_floats(self, target, "smooth_l1_cpu");
             KINDLING_CHECK(Runtime, beta >= 0, "smooth_l1_loss does not support negative values for beta.");
-            if (beta == 0) return l1_loss(self, target, reduction);
+            auto number = [&](const Tensor& x) { return x.dtype() == DType::Bool ? to(x, promote(self.dtype(), target.dtype())) : x; };
+            if (beta == 0) return l1_loss(number(self), number(target), reduction);   // bools have no difference
             return reduced(_smooth_l1(self, target, beta), reduction);
         }),
     });

@@ -450,7 +450,7 @@ OPERATORS(products) {
             KINDLING_CHECK(Runtime, a && b, "both arguments to matmul need to be at least 1D, but they are %ldD and %ldD", a, b);
             if (a == 1 && b == 1) return dot(self, other);
             if (a == 2 && b == 1) return mv(self, other);
-            if (a == 1 && b == 2) return squeeze(mm(unsqueeze(self, 0), other), 0);
+            if (a == 1 && b == 2) return _unsafe_view(mm(unsqueeze(self, 0), other), {other.size(1)});   // a result of its own, not a view
             if (a == 2 && b == 2) return mm(self, other);
             if (b <= 2 && a >= 3) {            // fold the batch into the rows: one product
                 Tensor right = b == 1 ? unsqueeze(other, 1) : other;

@@ -588,3 +588,23 @@ def test_raw_saved_values_after_the_graph_is_freed():
 def test_views_of_inference_tensors_have_no_history(view):
     same(f"o = x.{view}\no.requires_grad, o.is_inference(), o._is_view(), o.is_leaf, o.add(1).requires_grad, x.add(1).requires_grad",
          "with torch.inference_mode():\n    x = torch.ones(1, 2, 3, requires_grad=True)")
+
+
+KEPT = ["x.clamp_(i)", "x.clamp_(i, i)", "x.clamp_min_(i)", "x.lerp_(i, i)", "x.masked_fill_(n, 3.)", "x.index_fill_(0, k, 3.)", "x.scatter_(0, k, i[:1])", "x.index_copy_(0, k, i[:1])",
+        "x.index_put_((k,), i[:1])", "x.masked_scatter_(n, i)", "x.xlogy_(i)", "x[n] = 5.", "x.put_(k, i[:1])", "x.scatter_reduce_(0, k, i[:1], 'prod')", "x.mul_(i)", "x[:].clamp_(i)"]
+
+
+@pytest.mark.parametrize("write", KEPT)
+def test_a_write_that_cannot_keep_an_argument_writes_nothing(write):
+    setup = "a = torch.tensor([1., 4.], requires_grad=True)\nx = a * 1\nwith torch.inference_mode(): i, n, k = torch.tensor([2., 3.]), torch.tensor([True, False]), torch.tensor([0])\n"
+    same(f"try: {write}\nexcept RuntimeError: r = 'refused'\nx.sum().backward()\nr, x, x._version, a.grad", setup)
+
+
+@pytest.mark.parametrize("write", ["x.clamp_(y)", "x.lerp_(y, x)", "x.masked_scatter_(n, y)", "x.xlogy_(y)", "x.index_add_(0, k, y)", "x.mul_(y)", "x.masked_fill_(n, y[0])", "x.cumprod_(0)"])
+@pytest.mark.parametrize("pack", ["None", "lambda t: t.clone()", "lambda t: 1 / 0"], ids=["no hook", "a copy", "a hook that raises"])
+def test_arguments_are_kept_before_the_write(write, pack):
+    """An argument that the write changes is found out in backward; a hook that refuses it leaves everything as it was."""
+    setup = (f"a = torch.tensor([.3, .4, .6], requires_grad=True)\nx = a * 1\ny = x[:]\nn, k, r, pack = torch.tensor([True, False, True]), torch.tensor([0, 1, 2]), 0, {pack}\n"
+             "from contextlib import nullcontext\n")
+    same(f"try:\n    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t) if pack else nullcontext(): {write}\nexcept ZeroDivisionError: r = 'refused'\n"
+         "try: x.sum().backward()\nexcept RuntimeError: r = 'written'\nr, x, x._version, a.grad", setup)

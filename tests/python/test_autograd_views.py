@@ -74,6 +74,7 @@ def test_hooks_of_what_is_asked_for(source):
 
 
 FRESH = ["torch.ones(2, 2).T.flatten()", "torch.ones(2, 3, 4) @ torch.ones(2, 4, 3)", "torch.ones(2, 3, 4) @ torch.ones(4)", "F.linear(torch.ones(2, 3, 4), torch.ones(5, 4))",
+         "F.linear(torch.ones(4), torch.ones(5, 4))", "torch.ones(4) @ torch.ones(4, 5)", "torch.ones(0) @ torch.ones(0, 5)", "torch.ones(4) @ torch.ones(2, 4, 5)",
          "torch.ones(2, 3).t().reshape(6)", "torch.ones(2, 3).t().ravel()", "F.group_norm(torch.ones(2, 4, 3), 2)", "F.group_norm(torch.ones(2, 4, 3), 2, torch.ones(4))",
          "F.embedding(torch.tensor([[1, 0]]), torch.ones(3, 2))", "torch.ones(3).take(torch.tensor([[1, 2]]))", "torch.ones(()).softmax(0)", "torch.ones(2).repeat(2, 2)",
          "torch.ones(2, 3).roll(1)", "F.unfold(torch.ones(3, 4, 4), 2)", "torch.ones(2).unsafe_chunk(2)[0]", "F.batch_norm(torch.ones(2, 3), None, None, training=True)",
@@ -174,7 +175,7 @@ def test_hooks_that_raise_leave_nothing(call):
 
 
 def test_a_write_that_could_not_be_saved_has_no_way_back():
-    for call in "y.exp_()", "y.cumprod_(0)", "y[1:].tanh_()":
+    for call in "y.exp_()", "y[1:].tanh_()":
         x = kindling.ones(3, requires_grad=True)
         y = x * 1
         with pytest.raises(Stop), kindling.autograd.graph.saved_tensors_hooks(stops_at(0), lambda t: t):

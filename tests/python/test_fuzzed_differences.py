@@ -44,6 +44,8 @@ torch.conv3d(torch.ones(3, 3, 5, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2
 torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format=torch.channels_last)])
 """
 VALUES = """
+torch.ops.aten.smooth_l1_loss(torch.tensor([True, False]), torch.tensor([2., 1.5]), 1, 0.)
+torch.ops.aten.smooth_l1_loss(torch.tensor([2., 1.5]).half(), torch.tensor([True, False]), 0, 0.)
 torch.abs(torch.tensor([3 + 4j, -2]), out=torch.empty(2, dtype=torch.complex64))
 torch.abs(torch.tensor([3 + 4j, -2]), out=torch.ones(2, dtype=torch.complex64).conj())
 torch.abs(torch.tensor([3 + 4j, -2]), out=torch.empty(2, dtype=torch.float64))
@@ -114,6 +116,7 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.nn.functional.smooth_l1_loss(torch.tensor([True, False]), torch.tensor([2., 1.5]), beta=0.)
 torch.ones(2, dtype=torch.complex64).clamp(None)
 torch.ones(2, dtype=torch.complex64).clamp_(None, None)
 torch.clamp(torch.ones(2, dtype=torch.complex64), out=torch.ones(2))

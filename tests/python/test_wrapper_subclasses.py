@@ -47,6 +47,12 @@ def test_missing_memory_is_refused(source):
     assert outcome(kindling, source).split(":")[0] in ("BufferError", "NotImplementedError")
 
 
+@pytest.mark.parametrize("source", ["t.from_dlpack(v)", "t.from_dlpack(v).numpy()", "t.utils.dlpack.from_dlpack(t.utils.dlpack.to_dlpack(w))"])
+def test_no_capsule_stands_for_missing_memory(source):
+    """PyTorch asks the class whether it is pinned, and reads beyond; NumPy would make an array of whatever."""
+    assert outcome(kindling, source).startswith("RuntimeError: from_dlpack: the tensor has a non-zero number of elements")
+
+
 GARBAGE = """
 import gc
 class S(t.Tensor):
