@@ -6,6 +6,7 @@
 #include "bindings/types.h"
 #include "core/dispatch.h"
 #include "script/code.h"
+#include "script/passes.h"
 
 #include <structmember.h>
 
@@ -111,6 +112,9 @@ int function_clear(PyObject* object) {
 PyObject* get_graph(PyObject* self, void*) {
     return guarded_script([&] { return graph_object(function_in(self).graph); });
 }
+PyObject* get_inlined_graph(PyObject* self, void*) {
+    return guarded_script([&] { return graph_object(inlined(*function_in(self).graph)); });
+}
 PyObject* get_code(PyObject* self, void*) {
     return guarded_script([&] { return text_object(code_of(function_in(self))); });
 }
@@ -141,7 +145,7 @@ bool make_function_type() {
         {"__vectorcalloffset__", T_PYSSIZET, offsetof(ScriptFunction, vectorcall), READONLY, nullptr},
         {nullptr, 0, 0, 0, nullptr},
     };
-    static PyGetSetDef getset[] = {{"graph", get_graph, nullptr, "The graph that it was compiled to.", nullptr}, {"code", get_code, nullptr, "The graph as TorchScript's text.", nullptr},
+    static PyGetSetDef getset[] = {{"graph", get_graph, nullptr, "The graph that it was compiled to.", nullptr}, {"inlined_graph", get_inlined_graph, nullptr, "The graph with what it calls in the place of the calls.", nullptr}, {"code", get_code, nullptr, "The graph as TorchScript's text.", nullptr},
                                    {"name", get_name, nullptr, nullptr, nullptr},
                                    {"_schema_text", get_schema_text, nullptr, nullptr, nullptr},
                                    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},

@@ -17,11 +17,6 @@ class ScriptFunction(_C._script_function_type(None)):
     def qualified_name(self):
         return f"__torch__.{self.name}"
 
-    @property
-    def inlined_graph(self):
-        """Its graph."""
-        return self.graph
-
     def graph_for(self, *args, **kwargs):
         """The graph that runs for these arguments."""
         self(*args, **kwargs)

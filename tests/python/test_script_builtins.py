@@ -233,3 +233,39 @@ def test_operators_print_as_pytorchs():
                 compared += 1
                 assert graphs[0] == graphs[1], text
     assert compared == 17 * 49
+
+
+def test_dicts_of_many_keys_keep_their_order():
+    """Hashed above eight pairs, with holes where pairs were taken out; held to Python's dict."""
+    text = """def f(ops: List[int], keys: List[int]):
+    d: Dict[int, int] = {}
+    log: List[int] = []
+    for i in range(len(ops)):
+        k = keys[i]
+        if ops[i] == 0:
+            d[k] = i
+        elif ops[i] == 1:
+            log.append(d.pop(k, -1))
+        elif ops[i] == 2:
+            log.append(d.get(k, -2))
+        else:
+            log.append(d.setdefault(k, i))
+    t: Dict[str, int] = {}
+    for k in d:
+        t[str(k) + "x"] = d[k]
+    return d, log, list(d.keys()), t, len(d)
+"""
+    function = kindling.jit.CompilationUnit(text).f
+    for seed in range(6):
+        draw = random.Random(seed)
+        count, span = 4000, draw.choice([5, 12, 300, 3000])
+        ops, keys = [draw.choice([0, 0, 1, 2, 3] if i < count // 2 else [0, 1, 1, 1, 2]) for i in range(count)], [draw.randrange(-span, span) for _ in range(count)]
+        d, log = {}, []
+        for i, (op, k) in enumerate(zip(ops, keys)):
+            if op == 0: d[k] = i
+            elif op == 1: log.append(d.pop(k, -1))
+            elif op == 2: log.append(d.get(k, -2))
+            else: log.append(d.setdefault(k, i))
+        made, said, order, texts, length = function(ops, keys)
+        assert list(made.items()) == list(d.items()) and said == log and order == list(d) and length == len(d)
+        assert list(texts.items()) == [(f"{k}x", v) for k, v in d.items()]

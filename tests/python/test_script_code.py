@@ -1,4 +1,6 @@
 """`.code`: functions of scripts written as TorchScript again, the same text as PyTorch 2.13's."""
+import re
+
 import pytest
 
 import kindling
@@ -162,3 +164,26 @@ def test_code_compiles_again():
     again = kindling.jit.CompilationUnit(first.f.code)
     x = kindling.ones(3)
     assert again.f.code == first.f.code and again.f(x, 5).tolist() == first.f(x, 5).tolist() == [20.0] * 3
+
+
+def test_inlined_graph():
+    """PyTorch folds and pools constants of what it puts in, so lines are compared without their numbers and without constants."""
+    text = """def g(x, n: int):
+    if n > 1:
+        return x + n
+    return x * 2
+def h(x, n: int):
+    return g(x, n) + g(x, 1)
+def f(x):
+    y = g(x, 3)
+    for i in range(2):
+        y = g(y, i)
+    return y
+"""
+    said = []
+    for of in (torch, kindling):
+        unit = eval("torch.jit.CompilationUnit(text)", {"torch": of, "text": text})
+        graphs = [str(function.inlined_graph) for function in (unit.g, unit.h, unit.f)]
+        said.append([[re.sub(r"%\d+", "%", line) for line in graph.split("\n") if "prim::Constant" not in line] for graph in graphs])
+        assert "prim::CallFunction" not in "".join(graphs) and "prim::CallFunction" in str(unit.f.graph)
+    assert said[0] == said[1]
