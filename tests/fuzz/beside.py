@@ -129,6 +129,8 @@ def observe(t, function, args, kwargs, leaves, number=0, differentiate=True, twi
         warnings.simplefilter("ignore")
         try:
             result = function(*args, **kwargs)
+            # What a target that grew has given back may be a result's by now.
+            homes = [where if where == home(x) else 0 for where, x in zip(homes, arguments)]
             seen.result = see(result, t, homes)
             seen.after = [see(x, t, homes) for x in arguments]
             seen.stage = "gradient"

@@ -84,3 +84,15 @@ def test_few_calls_differ(tool):
     counts = re.search(r"800 calls in .* (\d+) faults", done.stdout)
     assert counts and "ended the process" not in done.stdout and "took too long" not in done.stdout, done.stdout[-6000:] + done.stderr[-2000:]
     assert int(counts[1]) == 0, done.stdout[-6000:]
+
+
+def test_memory_that_was_given_back_is_not_shared():
+    """A result may lie where a target lay that grew in the call."""
+    import beside
+    import kindling
+
+    def grow(x):
+        x.resize_(100000)
+        return kindling.empty(7, 7)
+    arguments = [[kindling.ones(7, 7)] for _ in range(20)]
+    assert all(beside.observe(kindling, grow, each, {}, []).result.shares == () for each in arguments)
