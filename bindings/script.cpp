@@ -109,11 +109,18 @@ int function_clear(PyObject* object) {
     Py_CLEAR(reinterpret_cast<ScriptFunction*>(object)->dict);
     return 0;
 }
+/// The graph's object; it keeps the unit, whose texts the lines of the graph are of.
+PyObject* graph_of_unit(PyObject* self, std::shared_ptr<ks::Graph> graph) {
+    struct Kept { std::shared_ptr<Unit> unit; std::shared_ptr<ks::Graph> graph; };
+    auto kept = std::make_shared<Kept>(Kept{reinterpret_cast<ScriptFunction*>(self)->unit, std::move(graph)});
+    ks::Graph* at = kept->graph.get();
+    return graph_object(std::shared_ptr<ks::Graph>(std::move(kept), at));
+}
 PyObject* get_graph(PyObject* self, void*) {
-    return guarded_script([&] { return graph_object(function_in(self).graph); });
+    return guarded_script([&] { return graph_of_unit(self, function_in(self).graph); });
 }
 PyObject* get_inlined_graph(PyObject* self, void*) {
-    return guarded_script([&] { return graph_object(inlined(*function_in(self).graph)); });
+    return guarded_script([&] { return graph_of_unit(self, inlined(*function_in(self).graph)); });
 }
 PyObject* get_code(PyObject* self, void*) {
     return guarded_script([&] { return text_object(code_of(function_in(self))); });

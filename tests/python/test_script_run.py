@@ -162,3 +162,11 @@ def test_refused(text, name):
             module.jit.CompilationUnit(text)
         messages.append(str(caught.value).partition("' is being compiled")[0])   # whose line is underlined a little longer
     assert messages[1] == messages[0]
+
+
+def test_a_graph_keeps_what_its_lines_are_of():
+    graph = kindling.jit.CompilationUnit("def f(x):\n    return x + 1\n").f.graph
+    nodes = list(graph.nodes())
+    del graph
+    kindling.jit.CompilationUnit("def g(y):\n    return y * 2\n")
+    assert "<string>:2:11" in str(nodes[-1]) and "return x + 1" in nodes[-1].sourceRange()
