@@ -1,5 +1,5 @@
 // bindings/script.cpp: units of scripts and their functions as Python objects, and calls of them.
-#include "bindings/script.h"
+#include "bindings/script_class.h"
 
 #include <cstring>
 
@@ -184,19 +184,36 @@ void unit_dealloc(PyObject* object) {
     Py_DECREF(type);
 }
 
-/// define(text, file, first line, begin, python): reads functions; they are compiled when they are asked for. The names.
+
+}  // namespace
+const ks::Tree* head_in(Unit& unit, PyObject* place, bool is_method) {
+    const char *text, *file;
+    Py_ssize_t size, line, begin;
+    if (!PyArg_ParseTuple(place, "s#snn", &text, &size, &file, &line, &begin)) throw_python();
+    unit.sources.push_back({std::string(text, static_cast<size_t>(size)), file, static_cast<size_t>(line), static_cast<size_t>(begin)});
+    return ks::Parser(unit.sources.back(), unit.trees, true).function(is_method)->parts[1];
+}
+namespace {
+
+/// define(text, file, first line, begin, python, defaults, head): reads functions; they are compiled when they are asked for. The names.
 PyObject* define(PyObject* self, PyObject* args) {
     const char *text, *file;
     Py_ssize_t size, line, begin;
     int python;
-    if (!PyArg_ParseTuple(args, "s#snnp:define", &text, &size, &file, &line, &begin, &python)) return nullptr;
+    PyObject *defaults = Py_None, *head = Py_None;
+    if (!PyArg_ParseTuple(args, "s#snnp|OO:define", &text, &size, &file, &line, &begin, &python, &defaults, &head)) return nullptr;
     return guarded_script([&] {
         Unit& unit = unit_in(self);
+        if (defaults != Py_None) {
+            Py_XDECREF(unit.defaults);
+            unit.defaults = Py_NewRef(defaults);
+        }
         unit.sources.push_back({std::string(text, static_cast<size_t>(size)), file, static_cast<size_t>(line), static_cast<size_t>(begin)});
         ks::Parser parser(unit.sources.back(), unit.trees, python);
         Object names(checked(PyList_New(0)));
         while (!parser.at_end()) {
             const ks::Tree* tree = parser.function();
+            if (head != Py_None) tree = unit.trees.make(tree->kind, tree->range, {tree->parts[0], head_in(unit, head, false), tree->parts[2]});
             const std::string& name = tree->name();
             KINDLING_CHECK(Runtime, !unit.functions.count(name) && !unit.trees_by_name.count(name), "method '%s' already defined.", name.c_str());
             unit.trees_by_name[name] = tree;
@@ -229,30 +246,9 @@ PyObject* names_of(PyObject* self, PyObject*) {
         return names.take();
     });
 }
-/// set_defaults(name, {parameter: value}): what Python gives for them. The function was compiled.
-PyObject* set_defaults(PyObject* self, PyObject* args) {
-    const char* name;
-    PyObject* values;
-    if (!PyArg_ParseTuple(args, "sO!:set_defaults", &name, &PyDict_Type, &values)) return nullptr;
-    return guarded_script([&]() -> PyObject* {
-        ks::Function* function = unit_in(self).function(name);
-        KINDLING_CHECK(Runtime, function, "there is no function %s", name);
-        for (ks::Formal& formal : function->signature.formals) {
-            PyObject* value = PyDict_GetItemString(values, formal.name.c_str());
-            if (!value) continue;
-            Item item;
-            KINDLING_CHECK(Runtime, to_item(value, formal.type, item), "Expected a default value of type %s on parameter \"%s\".", repr(formal.type).c_str(), formal.name.c_str());
-            formal.has_default = true;
-            formal.default_value = item;
-        }
-        Py_RETURN_NONE;
-    });
-}
-
 /// _script_unit(surroundings): a unit of functions; the callable is asked what names mean that no function has.
 PyObject* make_unit(PyObject*, PyObject* surroundings) {
-    static PyMethodDef methods[] = {{"define", define, METH_VARARGS, nullptr}, {"get", get, METH_O, nullptr}, {"names", names_of, METH_NOARGS, nullptr},
-                                    {"set_defaults", set_defaults, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef methods[] = {{"define", define, METH_VARARGS, nullptr}, {"get", get, METH_O, nullptr}, {"names", names_of, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
     static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(unit_dealloc)}, {Py_tp_methods, methods}, {0, nullptr}};
     static PyType_Spec spec = {"torch._C._ScriptUnit", sizeof(UnitObject), 0, Py_TPFLAGS_DEFAULT, slots};
     if (!unit_type && !(unit_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)))) return nullptr;
@@ -260,8 +256,7 @@ PyObject* make_unit(PyObject*, PyObject* surroundings) {
     if (!self) return nullptr;
     new (&self->unit) std::shared_ptr<Unit>();
     return guarded_script([&] {
-        self->unit = std::make_shared<Unit>();
-        if (surroundings != Py_None) self->unit->surroundings = Py_NewRef(surroundings);
+        self->unit = unit_of(surroundings, Py_None);
         return reinterpret_cast<PyObject*>(self);
     });
 }
@@ -292,6 +287,7 @@ PyObject* set_face(PyObject*, PyObject* face) {
 Unit::~Unit() {
     Lock lock;
     Py_XDECREF(surroundings);
+    Py_XDECREF(defaults);
     for (PyObject* each : kept) Py_DECREF(each);
 }
 
@@ -319,6 +315,7 @@ ks::TypeRef Unit::resolve(const std::string& name, const ks::Range& range) {
     Object text(checked(text_object(name)));
     Object answer(checked(PyObject_CallFunctionObjArgs(surroundings, text.get(), Py_True, nullptr)));
     if (answer.get() == Py_None) return nullptr;
+    if (const ks::TypeRef type = type_of_handle(answer.get())) return type;
     const char* meaning = PyUnicode_AsUTF8(answer.get());
     if (!meaning) throw_python();
     if (name == meaning) return nullptr;
@@ -332,29 +329,106 @@ ks::Outside Unit::outside(const std::string& name, const ks::Range& range) {
     if (!surroundings) return {};
     Object text(checked(text_object(name)));
     Object answer(checked(PyObject_CallFunctionObjArgs(surroundings, text.get(), Py_False, nullptr)));
-    if (answer.get() == Py_None) return {};
+    return outside_of(answer.get(), kept);
+}
+
+bool Unit::default_of(const std::string& parameter, ks::TypeRef type, Item& value) {
+    PyObject* given = defaults ? PyDict_GetItemString(defaults, parameter.c_str()) : nullptr;
+    if (!given) return false;
+    if (!to_item(given, type, value)) {
+        Object shown(checked(PyObject_Str(given)));
+        fail(ErrorKind::Runtime, "Expected a default value of type %s on parameter \"%s\".", repr(type).c_str(), parameter.c_str());
+    }
+    return true;
+}
+
+std::shared_ptr<Unit> unit_of(PyObject* surroundings, PyObject* defaults) {
+    const auto unit = std::make_shared<Unit>();
+    if (surroundings != Py_None) unit->surroundings = Py_NewRef(surroundings);
+    if (defaults != Py_None) unit->defaults = Py_NewRef(defaults);
+    return unit;
+}
+
+static std::string word_in(PyObject* object) {
+    const char* text = PyUnicode_AsUTF8(object);
+    if (!text) throw_python();
+    return text;
+}
+
+/// ("foreign", callable or None where a call raises, [(name, type, has a default, the default)], result type, whether self comes first)
+static ks::Outside foreign_of(PyObject* answer) {
     ks::Outside made;
-    if (ks::Function* function = function_of(answer.get())) {
-        kept.push_back(Py_NewRef(answer.get()));
+    made.kind = ks::Outside::Foreign;
+    PyObject *callee, *formals, *result;
+    const char* kind;
+    int takes_self = 0;
+    if (!PyArg_ParseTuple(answer, "sOO!O|p", &kind, &callee, &PyList_Type, &formals, &result, &takes_self)) throw_python();
+    if (callee != Py_None) made.constant = foreign_item(callee);
+    made.place = static_cast<size_t>(takes_self);
+    made.signature.name = "python";
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(formals); i++) {
+        const char* name;
+        PyObject *type, *value;
+        int has_default;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(formals, i), "sOpO", &name, &type, &has_default, &value)) throw_python();
+        ks::Formal formal;
+        formal.name = name;
+        formal.type = type_of_handle(type);
+        if (!formal.type) formal.type = ks::inferred_tensor();
+        if (has_default) {
+            formal.has_default = true;
+            KINDLING_CHECK(Runtime, to_item(value, formal.type, formal.default_value), "Expected a default value of type %s on parameter \"%s\".", repr(formal.type).c_str(), name);
+        }
+        made.signature.formals.push_back(formal);
+    }
+    ks::Formal given;
+    given.type = type_of_handle(result) ? type_of_handle(result) : ks::type_of(ks::TypeKind::Tensor);
+    made.signature.results.push_back(given);
+    return made;
+}
+
+ks::Outside outside_of(PyObject* answer, std::vector<PyObject*>& kept) {
+    ks::Outside made;
+    if (answer == Py_None) return made;
+    if (ks::Function* function = function_of(answer)) {
+        kept.push_back(Py_NewRef(answer));
         made.kind = ks::Outside::Script;
         made.function = function;
         return made;
     }
-    const char* kind;
-    PyObject* value = Py_None;
-    if (!PyTuple_Check(answer.get()) || !PyArg_ParseTuple(answer.get(), "s|O", &kind, &value)) throw_python();
-    const auto word = [&]() -> std::string {
-        const char* as_text = PyUnicode_AsUTF8(value);
-        if (!as_text) throw_python();
-        return as_text;
+    if (!PyTuple_Check(answer) || !PyTuple_GET_SIZE(answer)) fail(ErrorKind::Type, "what a name means to a script is told by a tuple");
+    const std::string kind = word_in(PyTuple_GET_ITEM(answer, 0));
+    const auto part = [&](Py_ssize_t i) {
+        PyObject* object = PyTuple_GetItem(answer, i);
+        if (!object) throw_python();
+        return object;
     };
-    if (!std::strcmp(kind, "module")) made.kind = ks::Outside::Module;
-    else if (!std::strcmp(kind, "builtin")) made.kind = ks::Outside::Builtin, made.name = word();
-    else if (!std::strcmp(kind, "exception")) made.kind = ks::Outside::Exception, made.name = word();
-    else if (!std::strcmp(kind, "constant")) {
-        const ks::TypeRef type = inferred_type(value);
-        KINDLING_CHECK(Runtime, type && to_item(value, type, made.constant), "python value of type '%s' cannot be used as a value", Py_TYPE(value)->tp_name);
+    static constexpr struct { char name[10]; ks::Outside::Kind kind; } named[] = {
+        {"builtin", ks::Outside::Builtin}, {"exception", ks::Outside::Exception}, {"special", ks::Outside::Special}, {"unusable", ks::Outside::Unusable}};
+    for (const auto& each : named)
+        if (kind == each.name) made.kind = each.kind, made.name = word_in(part(1));
+    if (kind == "module") made.kind = ks::Outside::Module;
+    else if (kind == "constant") {
+        const ks::TypeRef type = inferred_type(part(1));
+        KINDLING_CHECK(Runtime, type && to_item(part(1), type, made.constant), "python value of type '%s' cannot be used as a value", Py_TYPE(part(1))->tp_name);
         made.kind = ks::Outside::Constant;
+    } else if (kind == "type") {
+        made.kind = ks::Outside::Type;
+        made.type = type_of_handle(part(1));
+    } else if (kind == "foreign") return foreign_of(answer);
+    else if (kind == "functions") {   // overloads, the first that fits
+        PyObject* all = part(1);
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
+            ks::Outside each = outside_of(PyList_GET_ITEM(all, i), kept);
+            if (i) made.parts.push_back(each);
+            else made = each;
+        }
+    } else if (kind == "choice") {   // ("choice", flag, place, default, if true, if false)
+        made.kind = ks::Outside::Choice;
+        made.name = word_in(part(1));
+        made.place = static_cast<size_t>(PyLong_AsSsize_t(part(2)));
+        made.constant = Item(part(3) == Py_True);
+        made.parts = {outside_of(part(4), kept), outside_of(part(5), kept)};
     }
     return made;
 }
@@ -422,6 +496,10 @@ PyObject* set_script_error() {
         Object text(text_object(raised.what()));
         if (text) PyErr_SetObject(error_class.get(), text.get());
         return nullptr;
+    } catch (const ks::NotSupported& refused) {
+        Object error_class(import("kindling.jit._frontend", "NotSupportedError"));
+        if (error_class) PyErr_SetString(error_class.get(), refused.what());
+        return nullptr;
     } catch (...) {
         return set_error();
     }
@@ -450,6 +528,7 @@ static Item call_here(void* object, const Item* arguments, size_t count, ks::Typ
 }
 
 bool init_script(PyObject* module) {
+    if (!init_script_class(module)) return false;
     static PyMethodDef functions[] = {
         {"_script_unit", make_unit, METH_O, nullptr},
         {"_script_function_type", set_face, METH_O, nullptr},

@@ -17,6 +17,7 @@ bool to_item(PyObject* object, ks::TypeRef type, ks::Item& item);
 /// The type that an object has by itself (for Any, and for constants); null if scripts know no such type.
 ks::TypeRef inferred_type(PyObject* object);
 PyObject* from_item(const ks::Item& item);
+ks::Item foreign_item(PyObject* object);                // what only Python knows
 /// A capsule that holds an item: what objects of scripted classes keep as `_script_item`.
 PyObject* item_capsule(const ks::Item& item);
 PyObject* type_object(ks::TypeRef type);                // of kindling._types
@@ -27,6 +28,7 @@ struct Unit : ks::Resolver {
     ks::TypeRef resolve(const std::string& name, const ks::Range& range) override;
     ks::Function* function(const std::string& name) override;
     ks::Outside outside(const std::string& name, const ks::Range& range) override;
+    bool default_of(const std::string& parameter, ks::TypeRef type, ks::Item& value) override;
 
     std::deque<ks::Source> sources;
     ks::Trees trees;
@@ -34,8 +36,16 @@ struct Unit : ks::Resolver {
     std::map<std::string, std::unique_ptr<ks::Function>> functions;
     std::vector<std::string> order;
     PyObject* surroundings = nullptr;    // asked about names: surroundings(name, is_type)
+    PyObject* defaults = nullptr;        // of parameters, where Python knows them
     std::vector<PyObject*> kept;         // other units' functions that are called here
 };
+
+/// A unit without functions; both may be None.
+std::shared_ptr<Unit> unit_of(PyObject* surroundings, PyObject* defaults);
+/// The head of the function in a text (text, file, first line, begin) of Python's: that of an overload.
+const ks::Tree* head_in(Unit& unit, PyObject* place, bool is_method);
+/// What an answer of Python's says that a name means: None, a ScriptFunction, or a tuple of a word and what belongs to it.
+ks::Outside outside_of(PyObject* answer, std::vector<PyObject*>& kept);
 
 /// The Python object of a function: a ScriptFunction.
 PyObject* script_function(std::shared_ptr<Unit> unit, ks::Function* function);

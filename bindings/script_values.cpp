@@ -1,5 +1,5 @@
 // bindings/script_values.cpp: between Python objects and the items of scripts.
-#include "bindings/script.h"
+#include "bindings/script_class.h"
 #include "bindings/types.h"
 #include "script/codes.h"
 
@@ -68,27 +68,6 @@ bool items_of(PyObject* object, TypeRef element, std::vector<Item>& items) {
     return true;
 }
 
-/// What modules and classes are as items: asked of kindling.jit, which made their types.
-bool instance_item(PyObject* object, TypeRef type, Item& item) {
-    Object holder(PyObject_GetAttrString(object, "_script_item"));
-    if (!holder) return PyErr_Clear(), false;
-    auto* kept = static_cast<Item*>(PyCapsule_GetPointer(holder.get(), "kindling.script.Item"));
-    if (!kept) return PyErr_Clear(), false;
-    if (!is_subtype(kept->type(), type)) return false;
-    item = *kept;
-    return true;
-}
-
-Item foreign(PyObject* object) {
-    auto* made = new Item::Foreign;
-    made->object = Py_NewRef(object);
-    made->free = [](void* held) {
-        Lock lock;
-        Py_DECREF(static_cast<PyObject*>(held));
-    };
-    return Item::adopt(Item::Tag::Foreign, made);
-}
-
 PyObject* checked_list(const std::vector<Item>& items, bool tuple) {
     Object made(checked(tuple ? PyTuple_New(static_cast<Py_ssize_t>(items.size())) : PyList_New(static_cast<Py_ssize_t>(items.size()))));
     for (size_t i = 0; i < items.size(); i++) {
@@ -100,6 +79,16 @@ PyObject* checked_list(const std::vector<Item>& items, bool tuple) {
 }
 
 }  // namespace
+
+Item foreign_item(PyObject* object) {
+    auto* made = new Item::Foreign;
+    made->object = Py_NewRef(object);
+    made->free = [](void* held) {
+        Lock lock;
+        Py_DECREF(static_cast<PyObject*>(held));
+    };
+    return Item::adopt(Item::Tag::Foreign, made);
+}
 
 bool to_item(PyObject* object, TypeRef type, Item& item) {
     switch (type->kind) {
@@ -180,16 +169,16 @@ bool to_item(PyObject* object, TypeRef type, Item& item) {
         case TypeKind::Any: {
             const TypeRef own = inferred_type(object);
             if (own && !own->is(TypeKind::Any)) return to_item(object, own, item);
-            item = foreign(object);
+            item = foreign_item(object);
             return true;
         }
         case TypeKind::AnyList: case TypeKind::AnyTuple: {
             const TypeRef own = inferred_type(object);
             return own && is_subtype(own, type) && to_item(object, own, item);
         }
-        case TypeKind::Class: return instance_item(object, type, item);
+        case TypeKind::Class: case TypeKind::Enum: return type->definition && class_item(object, type, item);
         case TypeKind::Generator: case TypeKind::Storage: case TypeKind::Stream: case TypeKind::Future: case TypeKind::RRef:
-            item = foreign(object);
+            item = foreign_item(object);
             return true;
         default: return false;
     }
@@ -235,11 +224,12 @@ TypeRef inferred_type(PyObject* object) {
         }
         return keys ? ks::dict_of(keys, values) : nullptr;
     }
-    Object holder(PyObject_GetAttrString(object, "_script_item"));
-    if (holder)
-        if (auto* kept = static_cast<Item*>(PyCapsule_GetPointer(holder.get(), "kindling.script.Item"))) return kept->type();
-    PyErr_Clear();
-    return nullptr;
+    if (const Item* own = item_of_object(object)) return own->type();
+    if (PyType_Check(object) || PyFunction_Check(object) || PyModule_Check(object)) return nullptr;
+    Object of(import("kindling.jit._classes", "type_of_object"));   // classes and modules that are scripts
+    Object type(of ? PyObject_CallOneArg(of.get(), object) : nullptr);
+    if (!type) return PyErr_Clear(), nullptr;
+    return type_of_handle(type.get());
 }
 
 PyObject* from_item(const Item& item) {
@@ -257,7 +247,10 @@ PyObject* from_item(const Item& item) {
             PyObject* tuple = checked_list(item.items(), true);
             const TypeRef type = item.type();
             if (!type || type->fields.empty()) return tuple;
-            Object values(tuple), make(checked(import("kindling.jit", "_named_tuple"))), fields(checked(PyTuple_New(static_cast<Py_ssize_t>(type->fields.size()))));
+            Object values(tuple);
+            if (PyObject* made = named_tuple_object(type, tuple)) return made;
+            if (PyErr_Occurred()) throw_python();
+            Object make(checked(import("kindling.jit", "_named_tuple"))), fields(checked(PyTuple_New(static_cast<Py_ssize_t>(type->fields.size()))));
             for (size_t i = 0; i < type->fields.size(); i++) PyTuple_SET_ITEM(fields.get(), static_cast<Py_ssize_t>(i), checked(PyUnicode_FromString(type->fields[i].c_str())));
             Object name(checked(PyUnicode_FromString(type->name.c_str())));
             return PyObject_CallFunctionObjArgs(make.get(), name.get(), fields.get(), values.get(), nullptr);
@@ -271,10 +264,7 @@ PyObject* from_item(const Item& item) {
             return made.take();
         }
         case Item::Tag::Foreign: return Py_NewRef(static_cast<PyObject*>(static_cast<Item::Foreign*>(item.object())->object));
-        case Item::Tag::Instance: {
-            Object wrap_instance(checked(import("kindling.jit", "_wrap_instance"))), capsule(checked(item_capsule(item)));
-            return PyObject_CallOneArg(wrap_instance.get(), capsule.get());
-        }
+        case Item::Tag::Instance: return class_object_of(item);
         case Item::Tag::Future: {
             Object wrap_future(checked(import("kindling.jit", "_wrap_future"))), capsule(checked(item_capsule(item)));
             return PyObject_CallOneArg(wrap_future.get(), capsule.get());

@@ -1,9 +1,27 @@
 """What packages use of ``torch._jit_internal``: marks for scripts, and a choice between two functions by a flag."""
 from kindling._eagerly import mark
-from kindling.jit import _overload, _overload_method, annotate, export, ignore, is_scripting, is_tracing, unused  # noqa: F401
+from kindling.jit import annotate, export, ignore, is_scripting, is_tracing, unused  # noqa: F401
 
-_copy_to_script_wrapper = mark("_copy_to_script_wrapper")
 weak_module = weak_script = weak_script_method = mark("weak_script")
+
+
+def _copy_to_script_wrapper(fn):
+    fn._torchscript_modifier = FunctionModifiers.COPY_TO_SCRIPT_WRAPPER
+    return fn
+
+
+_overloads = {}     # "module.name" of a function -> its declared overloads
+
+
+def _overload(func):
+    """Declares a signature of a function that follows under the same name; scripts compile the function once for each."""
+    _overloads.setdefault(f"{func.__module__}.{func.__qualname__}", []).append(func)
+    return func
+
+
+def _overloads_of(func):
+    found = _overloads.get(f"{getattr(func, '__module__', None)}.{getattr(func, '__qualname__', None)}")
+    return found if found and func not in found else None
 
 
 def boolean_dispatch(arg_name, arg_index, default, if_true, if_false, module_name, func_name):
@@ -12,6 +30,7 @@ def boolean_dispatch(arg_name, arg_index, default, if_true, if_false, module_nam
         flag = kwargs[arg_name] if arg_name in kwargs else args[arg_index] if arg_index < len(args) else default
         return (if_true if flag else if_false)(*args, **kwargs)
 
+    choose._chosen_by = (arg_name, arg_index, default, if_true, if_false)
     choose.__doc__ = (if_true if if_true.__doc__ is not None else if_false).__doc__
     if module_name is not None:
         choose.__module__ = module_name

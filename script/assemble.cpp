@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "generated/functions.h"
 #include "script/class.h"
 #include "script/instructions.h"
 #include "script/native_loop.h"
@@ -215,7 +216,7 @@ private:
             {"prim::TupleConstruct", Do::Tuple}, {"prim::TupleUnpack", Do::UnpackTuple}, {"prim::TupleIndex", Do::TupleItem}, {"prim::TupleSlice", Do::TupleSlice},
             {"prim::ListConstruct", Do::List}, {"prim::ListUnpack", Do::UnpackList}, {"prim::DictConstruct", Do::Dict}, {"prim::unchecked_cast", Do::Move},
             {"prim::Uninitialized", Do::Move}, {"prim::isinstance", Do::IsInstance}, {"prim::Print", Do::Print}, {"prim::RaiseException", Do::Raise},
-            {"prim::CallMethod", Do::CallMethod}, {"prim::CreateObject", Do::CreateObject}, {"prim::PythonOp", Do::CallForeign}, {"prim::fork", Do::Fork},
+            {"prim::CallMethod", Do::CallMethod}, {"prim::Enter", Do::Enter}, {"prim::Exit", Do::Leave}, {"prim::CreateObject", Do::CreateObject}, {"prim::PythonOp", Do::CallForeign}, {"prim::fork", Do::Fork},
             {"aten::wait", Do::Wait}};
         for (const auto& each : plain)
             if (node->kind == each.kind) return each.what;
@@ -230,6 +231,7 @@ private:
             KINDLING_CHECK(Runtime, made.number >= 0, "%s has no attribute '%s'", str(node->input()->type).c_str(), node->attribute("name")->text().c_str());
             return node->is("prim::GetAttr") ? Do::GetAttribute : Do::SetAttribute;
         }
+        if ((made.builtin = object_builtin(node->kind))) return Do::Builtin;
         const Signature* signature = node->signature;
         if (!signature) signature = signature_for(node);
         if (signature && signature->op) {
@@ -241,6 +243,29 @@ private:
             return Do::Builtin;
         }
         return Do::Missing;
+    }
+    /// What a script asks of an enum's member, and tensor.tolist(): these have no signature.
+    static Builtin object_builtin(const std::string& kind) {
+        if (kind == "prim::EnumName") return [](Item* a, size_t) { a[0] = Item(a[0].instance().slots[0]); };
+        if (kind == "prim::EnumValue") return [](Item* a, size_t) { a[0] = Item(a[0].instance().slots[1]); };
+        if (kind == "prim::tolist") return [](Item* a, size_t) { a[0] = nested_list(a[0].tensor(), a[1].integer(), a[2].integer()); };
+        return nullptr;
+    }
+    static Item nested_list(const Tensor& tensor, int64_t depth, int64_t kind) {
+        KINDLING_CHECK(Runtime, tensor.dim() == depth, "Output annotation list dimension and runtime tensor dimension must match for tolist()");
+        if (!depth) {
+            const Scalar number = tensor.item_scalar();
+            const char* const kinds[] = {"int", "float", "complex", "bool"};
+            const bool fits = kind == 0 ? !number.is_float() && !number.is_complex() && !number.is_bool() : kind == 1 ? number.is_float() : kind == 2 ? number.is_complex() : number.is_bool();
+            KINDLING_CHECK(Runtime, fits, "Output annotation element type and runtime tensor element type must match for tolist(): %s", kinds[kind]);
+            return kind == 0 ? Item(number.to_int()) : kind == 1 ? Item(number.to_double()) : kind == 2 ? Item(number.to_complex()) : Item(number.to_bool());
+        }
+        const TypeKind kinds[] = {TypeKind::Int, TypeKind::Float, TypeKind::Complex, TypeKind::Bool};
+        TypeRef type = type_of(kinds[kind]);
+        for (int64_t i = 0; i < depth; i++) type = list_of(type);
+        std::vector<Item> items;
+        for (int64_t i = 0; i < tensor.size(0); i++) items.push_back(nested_list(kindling::select(tensor, 0, i), depth - 1, kind));
+        return Item::list(type, std::move(items));
     }
     /// Of a node that was made without overload resolution: the first that takes the types of its inputs.
     static const Signature* signature_for(const Node* node) {

@@ -246,6 +246,11 @@ std::string one(char key, const Item& item) {
     }
 }
 std::string percents(const Item* a, size_t count) {
+    if (count == 2 && a[1].is(Item::Tag::Tuple)) {   // its parts are the values
+        std::vector<Item> all = {a[0]};
+        for (const Item& part : a[1].items()) all.push_back(part);
+        if (all.size() != 2 || !all[1].is(Item::Tag::Tuple)) return percents(all.data(), all.size());
+    }
     const std::string& form = S(0);
     std::string out;
     size_t at = 0, used = 1;

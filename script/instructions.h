@@ -20,7 +20,7 @@ struct Instruction {
         Drop,         // clears places
         Tuple, UnpackTuple, TupleItem, TupleSlice, List, UnpackList, Dict,
         Native,       // a loop as machine code; where that does not fit, the instructions behind it
-        IsInstance, Print, Raise, Call, CallMethod, CallForeign, GetAttribute, SetAttribute, CreateObject, Fork, Wait,
+        IsInstance, Print, Raise, Call, CallMethod, CallForeign, GetAttribute, SetAttribute, CreateObject, Enter, Leave, Fork, Wait,
         Missing,      // a builtin that has no function yet
     };
     Do what;

@@ -19,7 +19,17 @@ void Lowering::read_formals(const Tree& head) {
         else if (!parameter[1].present()) formal.type = inferred_tensor();
         else if (!(formal.repeat = broadcast_length(parameter[1][0], formal.type))) formal.type = read_type(parameter[1][0], &resolver_);
         if (parameter[2].present()) {
-            if (!resolver_.default_of(formal.name, formal.type, formal.default_value)) formal.default_value = evaluate(parameter[2][0], formal.type);
+            const TypeRef list = formal.type->is(TypeKind::Optional) ? formal.type->element() : formal.type;
+            const auto of_type = [&](TypeRef type) {
+                Item made;
+                return resolver_.default_of(formal.name, type, made) ? made : evaluate(parameter[2][0], type);
+            };
+            try {
+                formal.default_value = of_type(formal.type);
+            } catch (const Error&) {
+                if (!formal.repeat) throw;   // int[2]: a number stands for a list
+                formal.default_value = Item::list(list, std::vector<Item>(static_cast<size_t>(formal.repeat), of_type(list->element())));
+            }
             formal.has_default = true;
         }
         signature.formals.push_back(formal);
@@ -52,6 +62,12 @@ void Lowering::run(const Tree& definition) {
         Value* input = graph_.block->add_input(signature.formals[i].type);
         if (meaningful(signature.formals[i].name)) input->set_name(signature.formals[i].name);
         set(head[0][i][0].range, signature.formals[i].name, self_ && i == 0 ? holder(input) : simple(input));
+    }
+    if (self_ && self_->kind == Class::Interface) {   // a promise: the head alone
+        merged_ = declared_ ? declared_ : type_of(TypeKind::None);
+        graph_.block->add_output(uninitialized(merged_));
+        signature.results.push_back({"", merged_, 0, false, false, {}});
+        return;
     }
     statements(definition[2]);
     if (!exits_.count(graph_.block)) {
@@ -110,6 +126,7 @@ void Lowering::set(const script::Range& range, const std::string& name, MeaningR
     if (annotated && !is_subtype(value->type, annotated))
         fail_at(range, "Variable '%s' is annotated with type %s but is being assigned to a value of type %s", name.c_str(), repr(annotated).c_str(), repr(value->type).c_str());
     graph_.insert(graph_.create_store(name, value))->at(range);
+    frame_->meanings.erase(name);        // it may have stood for a module
     frame_->types[name] = annotated ? annotated : value->type;
 }
 

@@ -23,11 +23,11 @@ struct Outside {
     enum Kind { Nothing, Module, Constant, Builtin, Script, Exception, Type, Special, Foreign, Choice, Unusable } kind = Nothing;
     std::string name = {};               // of a Builtin: "aten::relu"; of an Exception: "builtins.ValueError"; of a Special: a form of the
                                          // language ("annotate"); of a Choice: the flag's; of Unusable: the type in Python
-    Item constant = {};                  // its type is the value's type (dtypes are ints); of a Foreign: what is called; of a Choice: its default
+    Item constant = {};                  // its type is the value's type (dtypes are ints); of a Foreign: what is called, None if calls raise; of a Choice: its default
     Function* function = nullptr;        // of a Script
     TypeRef type = nullptr;              // of a Type: calling it makes one
     Signature signature = {};            // of a Foreign
-    size_t place = 0;                    // of a Choice: the flag's
+    size_t place = 0;                    // of a Choice: the flag's; of a Foreign: 1 if it takes the object first
     std::vector<Outside> parts = {};     // of a Choice: if the flag is true, if it is false; of a Script: further overloads
 };
 

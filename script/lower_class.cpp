@@ -9,6 +9,12 @@ using namespace kind_of;
 namespace {
 /// "Net" of "__torch__.Net".
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+/// Methods of nn.Module whose results are known one by one.
+bool lists_modules(const std::string& name) {
+    for (const char* each : {"items", "keys", "values", "children", "named_children", "modules", "named_modules", "buffers", "named_buffers", "parameters", "named_parameters"})
+        if (name == each) return true;
+    return false;
+}
 }  // namespace
 
 Value* Lowering::get_attribute(Value* self, const Class::Attribute& attribute) {
@@ -44,10 +50,13 @@ MeaningRef Lowering::try_member(const MeaningRef& base, const std::string& name,
         for (const std::string& each : overloads->second) made->parts.push_back(named(Meaning::Method, each));
         return made;
     }
-    if (of.signature(name)) return named(Meaning::Method, name, self);
+    // A container's own items() is that of Python's class: what stands for it here comes first.
+    const bool listed = of.kind == Class::Module && !of.methods.count(name) && (of.holds == Class::Dict || (name != "items" && name != "keys" && name != "values"));
+    if (!listed || !lists_modules(name))
+        if (of.signature(name)) return named(Meaning::Method, name, self);
     if (const auto constant = of.constants.find(name); constant != of.constants.end()) return constant_meaning(constant->second, range);
     if (const auto property = of.properties.find(name); property != of.properties.end()) return call_method(self, {property->second.getter}, range, {}, {});
-    if (of.kind == Class::Module) {
+    if (listed && lists_modules(name)) {
         const auto pairs = [&](const Held& held) {
             MeaningRef all = named(Meaning::Several, "");
             for (size_t i = 0; i < held.names->parts.size(); i++) {
@@ -87,7 +96,9 @@ MeaningRef Lowering::try_member(const MeaningRef& base, const std::string& name,
             return ready(name[0] == 'n' ? pairs(all) : all.modules);
         }
     }
-    return meaning_of(of.outside(name, range), name, range);
+    MeaningRef found = meaning_of(of.outside(name, range), name, range);
+    if (found && found->kind == Meaning::Foreign && found->outside->place) found->value = self;
+    return found;
 }
 
 MeaningRef Lowering::member(const MeaningRef& base, const std::string& name, const script::Range& range) {
@@ -219,7 +230,12 @@ MeaningRef Lowering::make_object(TypeRef type, const script::Range& range, const
 MeaningRef Lowering::call_foreign(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
     const Outside& function = *callee->outside;
     std::vector<TypeRef> types;
-    const std::vector<Value*> inputs = match_call(graph_, range, function.signature, positional, keywords, types);
+    std::vector<Value*> inputs = match_call(graph_, range, function.signature, positional, keywords, types);
+    if (function.constant.is_none()) {   // @unused
+        call_builtin(graph_, range, "prim::RaiseException", {Given(Item("This Python function is annotated to be ignored and cannot be run")), Given(Item())});
+        return simple(uninitialized(types[0]));
+    }
+    if (callee->value) inputs.insert(inputs.begin(), callee->value);
     Node* node = graph_.insert(graph_.create_with("prim::PythonOp", types[0], inputs)->at(range));
     node->attributes.push_back({"function", function.constant, {}});
     return simple(node->output());

@@ -95,6 +95,17 @@ Condition Lowering::is_instance(const Tree& tree) {
     Value* tested = value(object);
     Condition made{};
     if (types.size() == 1 && is_subtype(types[0], tested->type) && object.is(Var)) made.refined.yes.push_back({object.name(), types[0]});
+    if (object.is(Var) && (tested->type->is(TypeKind::Union) || tested->type->is(TypeKind::Optional))) {
+        // What is left where it is none of them; and where it is one of several.
+        std::vector<TypeRef> all = tested->type->parts, yes, no;
+        if (tested->type->is(TypeKind::Optional)) all.push_back(type_of(TypeKind::None));
+        for (TypeRef member : all) {
+            const bool is = std::any_of(types.begin(), types.end(), [&](TypeRef type) { return is_subtype(member, type); });
+            (is ? yes : no).push_back(member);
+        }
+        if (!no.empty() && !yes.empty()) made.refined.no.push_back({object.name(), union_of(no)});
+        if (types.size() > 1 && !yes.empty() && !no.empty()) made.refined.yes.push_back({object.name(), union_of(yes)});
+    }
     const auto maybe = [&](TypeRef type, TypeKind any, TypeKind kind) {
         return type->is(any) && (tested->type->is(TypeKind::Any) || (tested->type->is(TypeKind::Optional) && tested->type->element()->is(kind)));
     };

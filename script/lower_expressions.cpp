@@ -127,7 +127,8 @@ MeaningRef Lowering::call(const MeaningRef& callee, const script::Range& range, 
         case Meaning::Choice: return call(choose_function(callee, range, positional, keywords), range, std::move(positional), keywords);
         case Meaning::Unusable: fail_at(range, "Python builtin %s is currently not supported in Torchscript", callee->name.c_str());
         case Meaning::Simple:
-            if (callee->value->type->is(TypeKind::Class) && callee->value->type->definition) return call(member(callee, "__call__", range), range, std::move(positional), keywords);
+            if (callee->value->type->is(TypeKind::Class) && callee->value->type->definition)
+                return call(member(callee, callee->value->type->definition->kind == Class::Interface ? "forward" : "__call__", range), range, std::move(positional), keywords);
             fail_at(range, "cannot call a value");
         default: fail_at(range, "cannot call a module");
     }
@@ -323,7 +324,7 @@ Value* Lowering::plain(const Tree& tree, TypeRef hint) {
     if (found == std::end(operators)) fail_at(tree.range, "Cannot emit expr for: %s", kind_name(tree.kind).c_str());
     if (tree.is('%')) {   // TorchScript looks whether it is text first
         Value* text = value(tree[0]);
-        if (text->type->is(TypeKind::Str)) return fill_in(tree, text);
+        if (text->type->is(TypeKind::Str)) return fill_in(tree);
     }
     Value* left = value(tree[0]);
     Value* right = value(tree[1]);
@@ -336,12 +337,11 @@ Value* Lowering::plain(const Tree& tree, TypeRef hint) {
     }
     return builtin(tree.range, found->name, {left, right});
 }
-/// "text %d" % (values): a tuple's parts are the values.
-Value* Lowering::fill_in(const Tree& tree, Value* text) {
-    std::vector<Given> given = {text};
-    if (tree[1].is(TupleLiteral)) for (const Given& each : arguments(tree[1][0])) given.push_back(each);
-    else given.emplace_back(value(tree[1]));
-    return call_builtin(graph_, tree.range, "aten::percentFormat", given);
+/// "text %d" % values: a tuple's parts are the values, which the function finds out.
+Value* Lowering::fill_in(const Tree& tree) {
+    Value* text = value(tree[0]);
+    Value* given = value(tree[1]);
+    return call_builtin(graph_, tree.range, "aten::percentFormat", {text, given});
 }
 
 Item Lowering::number_of(const Tree& tree) {

@@ -49,9 +49,12 @@ MeaningRef Lowering::held_item(const MeaningRef& base, const Tree& part, const s
             const Item* known = constant_of(name);
             if (!known || !known->is(Item::Tag::Str))
                 fail_at(range, "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For example, 'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict is supported, e.g. 'for k, v in self.items(): out = v(inp)'");
-            const int place = of.place_of(known->text());
+            const Held held = held_in(base->value, range);
+            for (size_t i = 0; i < held.names->parts.size(); i++)
+                if (constant_of(held.names->parts[i]->value)->text() == known->text()) return held.modules->parts[i];
+            const int place = of.holds == Class::NamedParameters ? of.place_of(known->text()) : -1;
             if (place < 0) fail_at(range, "Key Error, %s", known->text().c_str());
-            return holder(get_attribute(base->value, of.attributes[static_cast<size_t>(place)]));
+            return simple(get_attribute(base->value, of.attributes[static_cast<size_t>(place)]));
         }
         all = iterate(base, range);
     }

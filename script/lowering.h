@@ -150,7 +150,7 @@ private:
     Value* comprehension(const Tree& tree, TypeRef hint);
     Value* plain(const Tree& tree, TypeRef hint);
     MeaningRef to_list(Value* self, const script::Range& range, TypeRef hint);
-    Value* fill_in(const Tree& tree, Value* text);
+    Value* fill_in(const Tree& tree);
     static Item number_of(const Tree& tree);
     Value* list_literal(const Tree& tree, TypeRef hint);
     Value* dict_literal(const Tree& tree, TypeRef hint);

@@ -36,10 +36,15 @@ bool ends_tuple(Kind kind) {
     return (kind >= PlusEq && kind <= PowEq) || kind == Newline || kind == '=' || kind == ')';
 }
 
-/// What a string literal stands for.
-std::string unescape(const Range& range, std::string_view text) {
+/// What stands between the quotes.
+std::string_view inside(std::string_view text) {
     const size_t width = text.size() >= 3 && text[1] == text[0] && text[2] == text[0] ? 3 : 1;
-    text = text.substr(width, text.size() - 2 * width);
+    return text.substr(width, text.size() - 2 * width);
+}
+bool is_comparison(Kind kind) { return binary(kind) == 4; }
+
+/// What the inside of a string literal stands for.
+std::string unescape(const Range& range, std::string_view text) {
     std::string out;
     for (size_t i = 0; i < text.size(); i++) {
         if (text[i] != '\\') { out += text[i]; continue; }
@@ -124,15 +129,27 @@ const Tree* Parser::expression_or_tuple() {
 const Tree* Parser::expression(int above) {
     const Tree* tree;
     const Token first = lexer_.now();
-    if (const int strength = unary(first.kind)) {
+    // TorchScript's own grammar has `and` and `or` side by side and `~` as weak as `not`; Python's has not.
+    const auto binds = [&](Kind kind) { return python_ && kind == And ? 3 : binary(kind); };
+    if (const int strength = python_ && first.kind == '~' ? 10 : unary(first.kind)) {
         lexer_.next();
         const Tree* operand = expression(strength);
         if (first.kind == '-' && operand->is(Const)) tree = make(Const, operand->range, {}, "-" + operand->text);
         else tree = make(first.kind == '*' ? Starred : first.kind == '-' ? Minus : first.kind, first.range, {operand});
     } else tree = base();
-    while (int strength = binary(lexer_.now().kind)) {
+    const Tree* compared = nullptr;      // the right side of the comparison that `tree` is: Python's chain
+    while (int strength = binds(lexer_.now().kind)) {
         if (strength <= above) break;
         const Token op = lexer_.next();
+        if (python_ && is_comparison(op.kind)) {
+            const Tree* right = expression(strength);
+            const Tree* left = compared ? compared : tree;
+            const Tree* made = op.kind == NotIn ? make(Not, op.range, {make(In, op.range, {left, right})}) : make(op.kind, op.range, {left, right});
+            tree = compared ? make(And, op.range, {tree, made}) : made;
+            compared = right;
+            continue;
+        }
+        compared = nullptr;
         if (op.kind == Pow || op.kind == If) strength--;   // to the right
         if (op.kind == NotIn) {
             tree = make(In, op.range, {tree, expression(strength)});
@@ -144,8 +161,15 @@ const Tree* Parser::expression(int above) {
             tree = make(IfExpr, op.range, {condition, tree, otherwise});
         } else if (op.kind == For) {
             const Tree* each = target();
+            if (python_ && lexer_.now().kind == ',') {
+                std::vector<const Tree*> parts = {each};
+                while (lexer_.accept(',') && lexer_.now().kind != In) parts.push_back(target());
+                const Tree* all = list(each->range, std::move(parts));
+                each = make(TupleLiteral, all->range, {all});
+            }
             lexer_.expect(In);
-            const Tree* iterable = expression();
+            const Tree* iterable = expression(python_ ? 1 : 0);
+            if (python_ && lexer_.now().kind == If) throw NotSupported("Comprehension ifs are not supported yet", lexer_.now().range);
             tree = make(ListComp, op.range, {tree, each, iterable});
         } else tree = make(op.kind, op.range, {tree, expression(strength)});
     }
@@ -182,6 +206,14 @@ const Tree* Parser::base() {
             lexer_.next();
             tree = make(Dots, token.range, {});
             break;
+        case Ident:
+            if (at_string()) {
+                tree = strings();
+                break;
+            }
+            if (python_ && token.text() == "lambda") throw NotSupported("Lambda aren't supported", token.range);
+            if (python_ && (token.text() == "yield" || token.text() == "await")) throw NotSupported(token.text() == "yield" ? "Yield aren't supported" : "Await aren't supported", token.range);
+            [[fallthrough]];
         default: {
             const Tree* name = ident();
             tree = make(Var, name->range, {name});
@@ -223,14 +255,65 @@ const Tree* Parser::braced() {
     return make(DictLiteral, range, {key_list, list(range, std::move(values))});
 }
 
+/// A string, or what stands in front of one: f"", r"", rf"".
+bool Parser::at_string() {
+    if (lexer_.now().kind == String) return true;
+    if (!python_ || lexer_.now().kind != Ident) return false;
+    const std::string_view word = lexer_.now().text();
+    if (word.size() > 2 || word.find_first_not_of("fFrRuU") != std::string_view::npos) return false;
+    return lexer_.after_now().kind == String && lexer_.after_now().range.start == lexer_.now().range.end;
+}
+
 const Tree* Parser::strings() {
     const Range range = lexer_.now().range;
     std::string text;
-    while (lexer_.now().kind == String) {
+    std::vector<const Tree*> values;
+    bool format = false;
+    while (at_string()) {
+        bool raw = false, fields = false;
+        if (lexer_.now().kind == Ident) {
+            const std::string_view word = lexer_.next().text();
+            raw = word.find_first_of("rR") != std::string_view::npos;
+            fields = word.find_first_of("fF") != std::string_view::npos;
+        }
         const Token token = lexer_.next();
-        text += unescape(token.range, token.text());
+        const std::string_view content = inside(token.text());
+        if (fields) formatted(token.range, content, text, values);
+        else text += raw ? std::string(content) : unescape(token.range, content);
+        format |= fields;
     }
-    return make(String, range, {}, std::move(text));
+    const Tree* made = make(String, range, {}, std::move(text));
+    if (values.empty()) return made;
+    const Tree* method = make(Select, range, {made, make(Ident, range, {}, "format")});
+    return make(Apply, range, {method, list(range, std::move(values)), list(range, {})});
+}
+
+/// f"a{x}b": the text "a{}b", and x.
+void Parser::formatted(const Range& range, std::string_view text, std::string& out, std::vector<const Tree*>& values) {
+    for (size_t i = 0; i < text.size();) {
+        const size_t brace = std::min(text.find_first_of("{}", i), text.size());
+        out += unescape(range, text.substr(i, brace - i));
+        if (brace == text.size()) return;
+        if (brace + 1 < text.size() && text[brace + 1] == text[brace]) {
+            out += text[brace];
+            i = brace + 2;
+            continue;
+        }
+        size_t end = brace + 1, depth = 0;
+        for (; end < text.size(); end++) {
+            const char c = text[end];
+            if (c == '(' || c == '[' || c == '{') depth++;
+            else if ((c == ')' || c == ']') && depth) depth--;
+            else if (c == '}' && !depth--) break;
+            else if (!depth && c == ':') throw NotSupported("Don't support formatting in JoinedStr", range);
+            else if (!depth && c == '!' && end + 1 < text.size() && text[end + 1] != '=') throw NotSupported("Don't support conversion in JoinedStr", range);
+        }
+        const size_t begin = static_cast<size_t>(text.data() - range.source->text.data()) + brace + 1;
+        const Source& part = trees_.keep({range.source->text.substr(0, begin + end - brace - 1), range.source->file, range.source->first_line, begin});
+        values.push_back(Parser(part, trees_, true).expression());
+        out += "{}";
+        i = end + 1;
+    }
 }
 
 const Tree* Parser::apply(const Tree* callee) {
@@ -398,7 +481,19 @@ const Tree* Parser::simple(Kind kind) {
     return make(kind, range, std::move(parts));
 }
 
+/// Statements of Python's that scripts do not have.
+void Parser::refuse_statement() {
+    static constexpr struct { char word[9]; char what[28]; } refused[] = {
+        {"try", "try blocks"}, {"nonlocal", "nonlocal variables"}, {"import", "import statements"}, {"from", "import statements"}, {"async", "async function definitions"}};
+    if (lexer_.now().kind == Class) throw NotSupported("class definitions aren't supported", lexer_.now().range);
+    if (lexer_.now().kind == Global) throw NotSupported("global variables aren't supported", lexer_.now().range);
+    if (lexer_.now().kind != Ident) return;
+    for (const auto& each : refused)
+        if (lexer_.now().text() == each.word) throw NotSupported(std::string(each.what) + " aren't supported", lexer_.now().range);
+}
+
 const Tree* Parser::statement(bool in_class) {
+    if (python_) refuse_statement();
     const Kind kind = lexer_.now().kind;
     const Range range = lexer_.now().range;
     switch (kind) {
@@ -426,6 +521,7 @@ const Tree* Parser::statement(bool in_class) {
             const Tree* first = expression_or_tuple();
             if (lexer_.now().kind != Newline) return assignment(first);
             lexer_.next();
+            if (python_ && first->is(String)) return make(Pass, first->range, {});   // a docstring
             return make(ExprStmt, first->range, {first});
         }
     }

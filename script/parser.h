@@ -36,6 +36,9 @@ private:
     const Tree* bracketed();
     const Tree* braced();
     const Tree* strings();
+    bool at_string();
+    void formatted(const Range& range, std::string_view text, std::string& out, std::vector<const Tree*>& values);
+    void refuse_statement();
     const Tree* apply(const Tree* callee);
     const Tree* subscript(const Tree* value);
     const Tree* subscript_part();

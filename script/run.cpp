@@ -54,7 +54,15 @@ public:
     Item run(std::vector<Item>&& arguments) {
         KINDLING_CHECK(Runtime, arguments.size() == code_.parameters.size(), "%s takes %zu arguments and was given %zu", function_.name.c_str(), code_.parameters.size(), arguments.size());
         for (size_t i = 0; i < arguments.size(); i++) places_[code_.parameters[i]] = std::move(arguments[i]);
-        go();
+        try {
+            go();
+        } catch (...) {
+            // what was entered is left; that it fails too is not told, as in PyTorch
+            for (; !entered_.empty(); entered_.pop_back()) try {
+                leave(entered_.back());
+            } catch (const std::exception&) {} catch (const Failure&) {}
+            throw;
+        }
         if (code_.results.size() == 1) return read(code_.results[0]);
         return {};
     }
@@ -200,14 +208,7 @@ private:
                 throw Failure{{}, ErrorKind::Runtime, input(i).text(), qualified, true, false};   // `go` adds the line
             }
             case Instruction::Call: output(i) = run_code(*i.function, inputs(i)); break;
-            case Instruction::CallMethod: {
-                const std::string& name = i.node->attribute("name")->text();
-                Class* of = input(i).instance().type->definition;
-                Function* method = of ? of->method(name) : nullptr;
-                KINDLING_CHECK(Runtime, method, "%s has no method '%s'", str(input(i).type()).c_str(), name.c_str());
-                output(i) = run_code(*method, inputs(i));
-                break;
-            }
+            case Instruction::CallMethod: output(i) = call_method(input(i), i.node->attribute("name")->text(), inputs(i)); break;
             case Instruction::CallForeign: {
                 KINDLING_CHECK(Runtime, call_foreign, "a Python function cannot be called here");
                 const Item* callee = i.node->attribute("function");
@@ -223,11 +224,29 @@ private:
                 output(i) = Item::instance(type, type->definition->attributes.size());
                 break;
             }
+            case Instruction::Enter:
+                entered_.push_back(input(i));
+                output(i) = call_method(input(i), "__enter__", {input(i)});
+                break;
+            case Instruction::Leave: {
+                const Item object = input(i);
+                entered_.pop_back();
+                leave(object);
+                break;
+            }
             case Instruction::Fork: case Instruction::Wait: case Instruction::Missing: break;   // `prepare` refused
         }
         if (i.drops) drop(i);
         return at + 1;
     }
+
+    static Item call_method(const Item& object, const std::string& name, std::vector<Item>&& arguments) {
+        Class* of = object.instance().type->definition;
+        Function* method = of ? of->method(name) : nullptr;
+        KINDLING_CHECK(Runtime, method, "%s has no method '%s'", str(object.type()).c_str(), name.c_str());
+        return run_code(*method, std::move(arguments));
+    }
+    static void leave(const Item& object) { call_method(object, "__exit__", {object, Item(), Item(), Item()}); }
 
     void move(const Instruction& i) {
         if (i.inputs == 1) {
@@ -270,6 +289,7 @@ private:
     Function& function_;
     const Code& code_;
     std::vector<Item> places_;
+    std::vector<Item> entered_;          // by `with`
 };
 
 Item run_code(Function& function, std::vector<Item>&& arguments) {

@@ -116,7 +116,7 @@ private:
             {"Tensor", TypeKind::Tensor}, {"int", TypeKind::Int}, {"SymInt", TypeKind::Int}, {"float", TypeKind::Float}, {"bool", TypeKind::Bool},
             {"complex", TypeKind::Complex}, {"str", TypeKind::Str}, {"Scalar", TypeKind::Number}, {"number", TypeKind::Number}, {"ScalarType", TypeKind::Int},
             {"Layout", TypeKind::Int}, {"MemoryFormat", TypeKind::Int}, {"Device", TypeKind::Device}, {"Generator", TypeKind::Generator},
-            {"Stream", TypeKind::Stream}, {"Storage", TypeKind::Storage}, {"Any", TypeKind::Any}, {"None", TypeKind::None}, {"list", TypeKind::AnyList}, {"tuple", TypeKind::AnyTuple}};
+            {"Stream", TypeKind::Stream}, {"Storage", TypeKind::Storage}, {"Any", TypeKind::Any}, {"None", TypeKind::None}, {"list", TypeKind::AnyList}, {"tuple", TypeKind::AnyTuple}, {"AnyEnumType", TypeKind::AnyEnum}};
         for (const auto& each : words)
             if (name == each.name) return type_of(each.kind);
         return std::islower(static_cast<unsigned char>(name[0])) ? variable(name) : class_named(name);

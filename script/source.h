@@ -42,6 +42,11 @@ private:
     Compiling* above_;
 };
 
+/// What Python has and scripts have not: torch.jit.frontend.NotSupportedError.
+struct KINDLING_VISIBLE NotSupported : Error {
+    NotSupported(const std::string& reason, const Range& range) : Error(ErrorKind::Runtime, reason + ":\n" + range.highlight()) {}
+};
+
 /// RuntimeError of the compiler: the reason, and where.
 KINDLING_VISIBLE [[noreturn, gnu::cold, gnu::format(printf, 2, 3)]] void fail_at(const Range& range, const char* format, ...);
 

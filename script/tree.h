@@ -51,8 +51,11 @@ class KINDLING_VISIBLE Trees {
 public:
     /// The range is widened to cover the parts.
     const Tree* make(Kind kind, Range range, std::vector<const Tree*> parts, std::string text = "");
+    /// A text that trees refer to besides the one that is read.
+    const Source& keep(Source source) { return sources_.emplace_back(std::move(source)); }
 
 private:
+    std::deque<Source> sources_;
     std::deque<Tree> all_;
 };
 

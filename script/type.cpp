@@ -10,7 +10,7 @@
 namespace kindling::script {
 namespace {
 
-struct Name { char annotation[10], graph[10]; };
+struct Name { char annotation[12], graph[12]; };
 constexpr Name names[] = {
 #define TYPE(name, annotation, graph) {annotation, graph},
     KINDLING_SCRIPT_TYPES(TYPE)
@@ -145,7 +145,10 @@ std::string str(TypeRef type) {
             return "(" + join(type->parts, str) + ")";
         case TypeKind::Dict: case TypeKind::Union: return std::string(names[static_cast<int>(type->kind)].graph) + "(" + join(type->parts, str) + ")";
         case TypeKind::Future: case TypeKind::RRef: return std::string(names[static_cast<int>(type->kind)].graph) + "[" + str(type->element()) + "]";
-        case TypeKind::Class: case TypeKind::Var: return type->name;
+        case TypeKind::Class:
+            if (type->definition && type->definition->kind == Class::Interface) return "InterfaceType<" + type->name.substr(type->name.rfind('.') + 1) + ">";
+            return type->name;
+        case TypeKind::Var: return type->name;
         case TypeKind::Enum: return "Enum<" + type->name + ">";
         default: return names[static_cast<int>(type->kind)].graph;
     }
@@ -182,6 +185,7 @@ bool is_subtype(TypeRef type, TypeRef of) {
             for (size_t i = 0; i < of->parts.size(); i++)
                 if (!is_subtype(type->parts[i], of->parts[i])) return false;
             return true;
+        case TypeKind::Enum: return of->is(TypeKind::AnyEnum);
         case TypeKind::Class: return of->is(TypeKind::Class) && type->definition && of->definition && implements(*type->definition, *of->definition);
         case TypeKind::Future: return of->is(TypeKind::Future) && is_subtype(type->element(), of->element());
         default: return false;

@@ -17,7 +17,7 @@ namespace kindling::script {
     TYPE(Complex, "complex", "complex") TYPE(Future, "Future", "Future") TYPE(RRef, "RRef", "RRef") TYPE(Int, "int", "int") \
     TYPE(None, "NoneType", "NoneType") TYPE(Str, "str", "str") TYPE(Generator, "Generator", "Generator") TYPE(Bool, "bool", "bool") \
     TYPE(Optional, "Optional", "") TYPE(Var, "", "") TYPE(Device, "Device", "Device") TYPE(Stream, "Stream", "Stream") \
-    TYPE(Class, "", "") TYPE(Enum, "", "") TYPE(AnyList, "list", "list") TYPE(AnyTuple, "tuple", "tuple") TYPE(Union, "Union", "Union")
+    TYPE(Class, "", "") TYPE(Enum, "", "") TYPE(AnyEnum, "AnyEnumType", "AnyEnumType") TYPE(AnyList, "list", "list") TYPE(AnyTuple, "tuple", "tuple") TYPE(Union, "Union", "Union")
 
 enum class TypeKind : uint8_t {
 #define TYPE(name, annotation, graph) name,

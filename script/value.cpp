@@ -245,7 +245,9 @@ std::string str(const Item& item) {
             for (const auto& [key, value] : item.dict()) out += (out.empty() ? "" : ", ") + str(key) + ": " + str(value);
             return "{" + out + "}";
         }
-        case Item::Tag::Instance: return "<" + str(item.type()) + " object>";
+        case Item::Tag::Instance:
+            if (item.type()->is(TypeKind::Enum)) return item.type()->name + "." + item.instance().slots[0].text();
+            return "<" + str(item.type()) + " object>";
         case Item::Tag::Future: return "<Future>";
         case Item::Tag::Foreign: return "<object>";
     }

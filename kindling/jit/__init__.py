@@ -1,4 +1,4 @@
-"""``torch.jit``: scripts are not there yet, and nothing waits for them: what would compile gives the function or module itself."""
+"""``torch.jit``: functions, modules and classes as scripts, typed programs that run without Python. Tracing gives the function or module itself."""
 from kindling import _eagerly
 
 builtins_isinstance = isinstance      # this module has one of its own
@@ -26,9 +26,89 @@ def _check_ready(module):
                     raise RuntimeError(f"'{torch.typename(type(each))}' has uninitialized {what} {name}. Did you forget to run a forward pass?")
 
 
-# They say something to a compiler; without one the function stays what it is.
-ignore, unused, export, script_method, script_if_tracing, interface, _overload, _overload_method = map(_eagerly.mark, (
-    "ignore", "unused", "export", "script_method", "script_if_tracing", "interface", "_overload", "_overload_method"))
+def _marked(fn, which):
+    from kindling._jit_internal import FunctionModifiers
+    target = fn.fget if builtins_isinstance(fn, property) else fn
+    target._torchscript_modifier = getattr(FunctionModifiers, which)
+    return fn
+
+
+def ignore(drop=False, **kwargs):
+    """Marks a function or method that scripts call in Python, as it is; with `drop` calls of it raise."""
+    if callable(drop):
+        return _marked(drop, "IGNORE")
+    if not builtins_isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+    return lambda fn: _marked(fn, "UNUSED" if drop else "IGNORE")
+
+
+def unused(fn):
+    """Marks a function or method that scripts do not compile: calls of it raise there."""
+    return _marked(fn, "UNUSED")
+
+
+def _drop(fn):
+    return _marked(fn, "_DROP")
+
+
+def export(fn):
+    """Marks a method that is compiled even if nothing calls it."""
+    return _marked(fn, "EXPORT")
+
+
+def script_method(fn):
+    """Marks a method of a ScriptModule's class that is compiled when an object was made."""
+    fn._script_method = True
+    return fn
+
+
+def interface(obj):
+    """Makes a class an interface: a type of all classes, or modules, that have its methods."""
+    import inspect
+    import kindling as torch
+    if not inspect.isclass(obj):
+        raise RuntimeError("interface must be applied to a class")
+    obj.__torch_script_interface__ = issubclass(obj, torch.nn.Module)
+    from kindling.jit import _classes
+    _classes.class_of(obj)
+    return obj
+
+
+def script_if_tracing(fn):
+    """The function, compiled first where it is called while something is traced."""
+    import functools
+
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        if not is_tracing():
+            return fn(*args, **kwargs)
+        return script(fn)(*args, **kwargs)
+
+    wrapper.__original_fn = fn
+    wrapper.__script_if_tracing_wrapper = True
+    return wrapper
+
+
+def _overload(func):
+    from kindling import _jit_internal
+    return _jit_internal._overload(func)
+
+
+_overload_method = _overload
+
+
+class Attribute(tuple):
+    """A value with the type that scripts take it for, in the ``__init__`` of a module's class."""
+
+    __slots__ = ()
+
+    def __new__(cls, value, type):
+        return tuple.__new__(cls, (value, type))
+
+    value = property(lambda self: self[0])
+    type = property(lambda self: self[1])
+
+
 trace, trace_module, freeze, optimize_for_inference = (_eagerly.command(name, "jit", _check_ready) for name in (
     "trace", "trace_module", "freeze", "optimize_for_inference"))
 
@@ -37,12 +117,13 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a function to a script: a typed program that runs without Python.
 
     Args:
-        obj: a Python function. Parameters without an annotation are tensors. Modules and classes run as they are.
+        obj: a Python function, a module, a class, or an object of one. Parameters without an annotation are tensors.
 
     Returns:
-        ScriptFunction: called as the function is; ``graph`` shows what it does. What scripts cannot do yet gives the function itself.
+        ScriptFunction, called as the function is; a ScriptModule with the module's parameters and buffers; the class itself, which scripts
+        may use from then on. ``graph`` shows what a function, or a module's forward, does.
 
-    RuntimeError that shows the line where the function is no TorchScript.
+    RuntimeError that shows the line of what is no TorchScript.
 
     >>> import kindling as torch
     >>> @torch.jit.script
@@ -52,16 +133,53 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     tensor(6)
     """
     import types
-    if not builtins_isinstance(obj, types.FunctionType):
-        _eagerly.tell("jit.script")
-        _check_ready(obj)
+    import warnings
+
+    import kindling as torch
+    from kindling.jit import _classes, _frontend, _recursive
+    if optimize is not None:
+        warnings.warn("`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead", FutureWarning, stacklevel=2)
+    if builtins_isinstance(obj, _frontend.ScriptFunction_base()):
         return obj
-    from kindling.jit import _frontend
-    try:
-        return _frontend.compile_function(obj)
-    except NotImplementedError:
-        _eagerly.tell("jit.script")
+    if builtins_isinstance(obj, torch.nn.Module):
+        if builtins_isinstance(obj, _recursive.script_module_type()):
+            return obj
+        if hasattr(obj, "__prepare_scriptable__"):
+            obj = obj.__prepare_scriptable__()
+        try:
+            return _recursive.script_module(obj)
+        except NotImplementedError:     # what nothing runs yet
+            _eagerly.tell("jit.script")
+            return obj
+    if builtins_isinstance(obj, type):
+        if issubclass(obj, torch.nn.Module):
+            raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
+        import enum
+        if issubclass(obj, enum.Enum):
+            return obj
+        if len(obj.mro()) > 2:
+            raise RuntimeError("TorchScript classes does not support inheritance yet. Please directly inherit from 'object'.")
+        import sys
+        frame = sys._getframe(1 + _frames_up)
+        _classes.class_of(obj, None, {**frame.f_globals, **frame.f_locals})
         return obj
+    if builtins_isinstance(obj, (types.FunctionType, types.MethodType)):
+        if hasattr(obj, "__script_if_tracing_wrapper"):
+            obj = obj.__original_fn
+        if hasattr(obj, "__prepare_scriptable__"):
+            obj = obj.__prepare_scriptable__()
+        if builtins_isinstance(obj, types.MethodType):
+            raise RuntimeError(f"a method ({obj.__qualname__}) is compiled with its object")
+        try:
+            return _frontend.compile_function(obj)
+        except NotImplementedError:
+            _eagerly.tell("jit.script")
+            return obj
+    if builtins_isinstance(obj, (list, dict)):
+        return obj
+    return _recursive.script_object(obj)
+
+
 enable_onednn_fusion, run_frozen_optimizations = map(_eagerly.nothing, ("enable_onednn_fusion", "run_frozen_optimizations"))
 
 
@@ -135,9 +253,7 @@ def _refuse(name):
 
 load, save = map(_refuse, ("load", "save"))
 
-# For annotations, isinstance, warning filters and except clauses: compiled modules are not there, so nothing is one.
-_CLASSES = {"RecursiveScriptModule": "ScriptModule", "TracedModule": "ScriptModule", "TopLevelTracedModule": "TracedModule",
-            "ONNXTracedModule": "Module", "ScriptModule": "Module"}
+_CLASSES = frozenset(("ScriptModule", "RecursiveScriptModule", "TracedModule", "TopLevelTracedModule", "ONNXTracedModule", "RecursiveScriptClass"))
 _SCRIPTS = ("fork", "wait", "_fork", "_wait")
 
 
@@ -153,13 +269,6 @@ class ScriptWarning(Warning):
     """A script may not do what it says."""
 
 
-class RecursiveScriptClass:
-    """An object of a compiled class: none can be made."""
-
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("torch.jit.RecursiveScriptClass is not there yet in Kindling")
-
-
 def __getattr__(name):
     import kindling
     if name in _SCRIPTS:
@@ -173,14 +282,10 @@ def __getattr__(name):
     elif name == "Future":
         value = kindling.futures.Future
     elif name in _CLASSES:
-        base = _CLASSES[name]
-        base = kindling.nn.Module if base == "Module" else getattr(kindling.jit, base)
-        value = type(name, (base,), {"__module__": __name__, "__doc__": "A module that runs without compilation: nothing here makes compiled ones."})
+        from kindling.jit import _script_module
+        value = getattr(_script_module, name)
     elif name == "Final":
         from typing import Final as value
-    elif name == "Attribute":
-        from collections import namedtuple
-        value = namedtuple("Attribute", ("value", "type"))
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, value)

@@ -28,5 +28,45 @@ class ScriptFunction(_C._script_function_type(None)):
     save_to_buffer = save
 
 
+class ScriptMethod(_C._script_method_type(None)):
+    """A compiled method of an object."""
+
+    __slots__ = ()
+
+    @property
+    def graph(self):
+        """The graph that it was compiled to."""
+        return self._function.graph
+
+    @property
+    def inlined_graph(self):
+        return self._function.inlined_graph
+
+    @property
+    def name(self):
+        return self._function.name
+
+    @property
+    def schema(self):
+        """Its signature, a ``FunctionSchema``."""
+        return self._function.schema
+
+    @property
+    def code(self):
+        """Its graph as a program."""
+        return self._function.code
+
+    @property
+    def code_with_constants(self):
+        return self._function.code_with_constants
+
+    def graph_for(self, *args, **kwargs):
+        """The graph that runs for these arguments."""
+        self(*args, **kwargs)
+        return self.graph
+
+
+ScriptMethod.__module__, ScriptMethod.__qualname__ = "torch._C", "ScriptMethod"
+_C._script_method_type(ScriptMethod)
 ScriptFunction.__module__, ScriptFunction.__qualname__ = "torch.jit", "ScriptFunction"
 _C._script_function_type(ScriptFunction)

@@ -123,7 +123,7 @@ class Conv1d(_ConvNd):
                          padding if isinstance(padding, str) else _single(padding), _single(dilation), False,
                          _single(0), groups, bias, padding_mode, device, dtype)
 
-    def _conv_forward(self, input, weight, bias):
+    def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         if self.padding_mode != "zeros":
             return F.conv1d(self._padded(input), weight, bias, self.stride, _single(0), self.dilation, self.groups)
         return F.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
@@ -144,7 +144,7 @@ class Conv2d(_ConvNd):
                          padding if isinstance(padding, str) else _pair(padding), _pair(dilation), False, _pair(0),
                          groups, bias, padding_mode, device, dtype)
 
-    def _conv_forward(self, input, weight, bias):
+    def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         if self.padding_mode != "zeros":
             return F.conv2d(self._padded(input), weight, bias, self.stride, _pair(0), self.dilation, self.groups)
         return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
@@ -165,7 +165,7 @@ class Conv3d(_ConvNd):
                          padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False,
                          _triple(0), groups, bias, padding_mode, device, dtype)
 
-    def _conv_forward(self, input, weight, bias):
+    def _conv_forward(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         if self.padding_mode != "zeros":
             return F.conv3d(self._padded(input), weight, bias, self.stride, _triple(0), self.dilation, self.groups)
         return F.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
