@@ -7,6 +7,9 @@ class ScriptFunction(_C._script_function_type(None)):
 
     __slots__ = ()
 
+    def __new__(cls, *arguments, **keywords):
+        raise TypeError("torch.jit.ScriptFunction: No constructor defined!")
+
     @property
     def schema(self):
         """Its signature, a ``FunctionSchema``."""
