@@ -10,6 +10,8 @@
 
 namespace kindling::python {
 
+PyObject* apply_traced(PyObject* cls, PyObject* args, PyObject* kwargs);   // trace.cpp
+
 PyTypeObject* function_base_type = nullptr;
 
 /// `ctx`. Its node holds it while outputs of apply live; it knows the node as long as that lives.
@@ -267,6 +269,7 @@ static PyObject* apply_batched(PyObject* cls, PyObject* args, PyObject* kwargs) 
 
 static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     return guarded([&]() -> PyObject* {
+        if (is_traced()) [[unlikely]] return apply_traced(cls, args, kwargs);
         if (thread_state.transforms) [[unlikely]] {
             Object setup(checked(PyObject_GetAttrString(cls, "setup_context")));
             KINDLING_CHECK(Runtime, !PyObject_HasAttrString(setup.get(), "_is_default"),

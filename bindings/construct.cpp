@@ -449,8 +449,18 @@ Tensor detached(const Tensor& tensor) {
     return tensor.impl()->key & key::Dispatch & ~thread_state.exclude ? detach(tensor) : shallow_copy(tensor);
 }
 
+/// As PyTorch's Python functions call it, which a trace shows.
+[[gnu::cold]] static Tensor traced_to(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format, bool non_blocking) {
+    static constinit Known to_dtype{"to", "dtype", nullptr}, to_device{"to", "device", nullptr}, to_options{"to", "dtype_layout", nullptr};
+    const Value kept = format == MemoryFormat::Preserve ? Value() : Value(format);
+    if (dtype != DType::None && has_device) return to_device(self, device, dtype, non_blocking, copy, kept);
+    if (dtype != DType::None) return to_dtype(self, dtype, non_blocking, copy, kept);
+    return to_options(self, self.dtype(), self.impl()->layout, has_device ? device : self.device(), Value(), non_blocking, copy, kept);
+}
+
 Tensor to_options(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format, bool non_blocking) {
     static constinit Known to_copy{"_to_copy", "", nullptr};
+    if (is_traced()) [[unlikely]] return traced_to(self, dtype, has_device, device, copy, format, non_blocking);
     bool same_device = !has_device || (device.type == self.device().type && (device.index < 0 || device.index == self.device().index || self.device().index < 0));
     if (!copy && (dtype == DType::None || dtype == self.dtype()) && same_device &&
         (format == MemoryFormat::Preserve || self.suggest_memory_format() == format))
@@ -493,6 +503,25 @@ Tensor tensor_of_data(PyObject* data, DType dtype, bool infer_dtype, bool copy) 
     return result;
 }
 
+[[gnu::cold]] static Tensor traced_array(PyObject* array) {
+    static constinit Known lift_fresh{"lift_fresh", "", nullptr};
+    return lift_fresh(share_array(array));
+}
+/// What is made of data while a program is traced: a constant, and what PyTorch's functions do to it.
+Tensor traced_data(PyObject* data, DType dtype, Device device, bool copy) {
+    static constinit Known to{"to", "device", nullptr}, detach{"detach", "", nullptr};
+    Tensor made;
+    const bool from_tensor = is_tensor(data);
+    if (from_tensor) made = copy ? detach(tensor_of(data)) : tensor_of(data);
+    else if (!copy && is_numpy_array(data)) made = traced_array(data);
+    else {
+        Exclude quiet(::kindling::key::Trace);
+        made = tensor_of_data(data, dtype, dtype == DType::None, copy);
+    }
+    made = to(made, device, dtype == DType::None ? made.dtype() : dtype, false, copy && from_tensor, Value());
+    return copy ? detach(made) : made;
+}
+
 struct MakeOptions {
     DType dtype = DType::None;
     bool has_device = false, requires_grad = false;
@@ -511,7 +540,7 @@ static void read_options(const char* function, PyObject* dtype, PyObject* device
     if (requires_grad) options.requires_grad = flag_of(function, "requires_grad", requires_grad);
 }
 static PyObject* finish(const Tensor& made, const MakeOptions& options) {
-    Tensor result = options.has_device ? to_options(made, DType::None, true, options.device, false, MemoryFormat::Preserve) : made;
+    Tensor result = options.has_device && !is_traced() ? to_options(made, DType::None, true, options.device, false, MemoryFormat::Preserve) : made;
     if (options.requires_grad) result.requires_grad_(true);
     return wrap(result);
 }
@@ -535,6 +564,10 @@ static PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
     return guarded([&] {
         MakeOptions options;
         read_options("tensor", slots[1], slots[2], slots[3], options);
+        if (is_traced()) [[unlikely]] {
+            warn_constructor("torch.tensor");
+            return finish(traced_data(slots[0], options.dtype, options.has_device ? options.device : Device(), true), options);
+        }
         return finish(tensor_of_data(slots[0], options.dtype, options.dtype == DType::None), options);
     });
 }
@@ -546,6 +579,10 @@ static PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
     return guarded([&]() -> PyObject* {
         MakeOptions options;
         read_options("as_tensor", slots[1], slots[2], nullptr, options);
+        if (is_traced()) [[unlikely]] {
+            warn_constructor("torch.as_tensor");
+            return finish(traced_data(slots[0], options.dtype, options.has_device ? options.device : is_tensor(slots[0]) ? tensor_of(slots[0]).device() : Device(), false), options);
+        }
         if (is_tensor(slots[0])) {
             bool device_given = slots[2] && slots[2] != Py_None;
             Tensor self = tensor_of(slots[0]);
@@ -565,7 +602,13 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
             return nullptr;
         }
     }
-    return guarded([&] { return wrap(share_array(array)); });
+    return guarded([&] {
+        if (is_traced()) [[unlikely]] {
+            warn_constructor("torch.from_numpy");
+            return wrap(traced_array(array));
+        }
+        return wrap(share_array(array));
+    });
 }
 
 static PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

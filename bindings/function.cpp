@@ -123,6 +123,7 @@ static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t
         Overloads* overloads = overloads_of(f);
         Call call;
         if (!parse_call(*overloads, args, nargs, kwnames, call)) [[unlikely]] {
+            if (is_traced()) note_traced_number(nullptr, nullptr);
             if (PyObject* result = ask_other_arguments(callable, args, nargs, kwnames)) return result;
             if (f->space == space::Ops) as_ops_raise(*overloads);
             return nullptr;

@@ -46,7 +46,11 @@ static Tensor slice(const Tensor& self, int64_t dim, PyObject* object) {
     KINDLING_CHECK(Value, step > 0, "step must be greater than zero");
     slice_part(s->start, 0, start);
     slice_part(s->stop, INT64_MAX, stop);
-    if (s->start == Py_None && s->stop == Py_None && step == 1) return self;  // a[:] changes nothing here
+    if (is_traced()) [[unlikely]] {
+        note_traced_place(s->start, 2);
+        note_traced_place(s->stop, 3);
+        note_traced_place(s->step, 4);
+    } else if (s->start == Py_None && s->stop == Py_None && step == 1) return self;  // a[:] changes nothing here
     return op_slice(self, dim, start, stop, step);
 }
 
@@ -137,6 +141,7 @@ static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count
             bool integral = category(tensor.dtype()) <= 1;
             if (tensor.dim() == 0 && integral && !tensor.is_meta() && Py_TYPE(object) == tensor_type && !(tensor.impl()->key & ::kindling::key::Wrapped)) {
                 if (tensor.dtype() != DType::UInt8 && tensor.dtype() != DType::Bool) {
+                    if (is_traced()) [[unlikely]] note_traced_place(object, 2);
                     result = select(result, dim, tensor.item_scalar().to_int(), shown++);
                 } else {
                     result = op_unsqueeze(result, dim);
@@ -233,6 +238,14 @@ static void check_item(PyObject* value) {
     if (PyLong_CheckExact(value) && int_of_object(value, item) == Fit::Raised) throw_python();
 }
 
+/// A number of a tensor's dtype, which stands in a trace as a constant.
+[[gnu::cold]] static Tensor traced_number(const Tensor& like, const Scalar& scalar) {
+    Exclude quiet(::kindling::key::Trace);
+    const Tensor number = make_tensor(IntList(), like.dtype());
+    op_fill_number(number, scalar);
+    return number;
+}
+
 static void write(const Tensor& target, PyObject* value) {
     Scalar scalar;
     check_item(value);
@@ -242,6 +255,11 @@ static void write(const Tensor& target, PyObject* value) {
         // As a tensor: what lies expanded, to be refused, and what is infinite in half types, as torch makes it.
         const bool beyond = is_half(target.dtype()) && !scalar.is_complex() && std::abs(scalar.to_double()) > 65504;
         if (!beyond) check_fits(scalar, target.dtype());
+        if (is_traced()) [[unlikely]] {   // as PyTorch writes it
+            const Tensor number = traced_number(target, scalar);
+            target.dim() ? op_fill_tensor(target, number) : op_copy(target, number);
+            return;
+        }
         if (target.impl()->non_overlapping_dense && !beyond) op_fill_number(target, scalar);
         else op_fill_tensor(target, wrap_number(scalar));
         return;
@@ -270,6 +288,7 @@ static Tensor value_tensor(const Tensor& self, PyObject* value) {
     check_item(value);
     Scalar scalar;
     if (scalar_of_object(value, scalar)) {
+        if (is_traced()) [[unlikely]] return traced_number(self, scalar);
         static constinit Known scalar_tensor{"scalar_tensor", "", nullptr};
         return scalar_tensor(scalar, self.dtype(), Value(), self.device());
     }

@@ -143,14 +143,20 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
         Fit fit = size_of_object(object, single);
         if (fit != Fit::Yes) return fit;
         int64_t* ints = arena.get<int64_t>(static_cast<size_t>(argument.list_size));
-        for (int i = 0; i < argument.list_size; i++) ints[i] = single;
+        for (int i = 0; i < argument.list_size; i++) {
+            ints[i] = single;
+            note_number(object, ints + i);
+        }
         value = Value(IntList(ints, static_cast<size_t>(argument.list_size)));
         return Fit::Yes;
     }
     int64_t* ints = arena.get<int64_t>(static_cast<size_t>(size) + 1);
     for (Py_ssize_t i = 0; i < size; i++) {
         Fit fit = size_of_object(items[i], ints[i]);
-        if (fit == Fit::Yes) continue;
+        if (fit == Fit::Yes) {
+            note_number(items[i], ints + i);
+            continue;
+        }
         if (fit == Fit::No && i == 0) return fit;
         return refuse_item("", argument.name, i, items[i]);
     }
@@ -309,12 +315,17 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
             value = value_of(scalar);
             return Fit::Yes;
         }
-        return is_tensor(object) ? number_of_tensor(object, value) : Fit::No;
+        if (!is_tensor(object)) return Fit::No;
+        note_number(object, &value);
+        return number_of_tensor(object, value);
     }
     case Type::Int: {
         int64_t integer;
         Fit fit = argument.symbolic ? size_of_object(object, integer) : int_of_object(object, integer);
-        if (fit == Fit::Yes) value = Value(integer);
+        if (fit == Fit::Yes) {
+            value = Value(integer);
+            note_number(object, &value);
+        }
         return fit;
     }
     case Type::Float: {
@@ -337,6 +348,7 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
         if (!is_tensor(object)) return Fit::No;
         Fit fit = number_of_tensor(object, value);
         if (fit == Fit::Yes) value = Value(value.scalar().to_double());
+        note_number(object, &value);
         return fit;
     }
     case Type::Bool:
@@ -626,6 +638,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             Fit fit = size_of_object(args[static_cast<size_t>(used) + i], ints[i]);
             if (fit != Fit::Yes)
                 return refuse_item(s.op->name(), s.parameters[used].argument->name, static_cast<Py_ssize_t>(i), args[static_cast<size_t>(used) + i]);
+            note_number(args[static_cast<size_t>(used) + i], ints + i);
         }
         call.values[s.parameters[used].place] = Value(IntList(ints, size));
         given |= uint64_t{1} << used;

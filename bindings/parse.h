@@ -102,6 +102,12 @@ PyObject* results_to_python(const Operator& op, Value* results);
 /// "(Tensor input, Tensor other, *, Number alpha = 1, Tensor out = None)".
 std::string signature_text(const Signature& signature, bool any_out);
 
+/// While a program is traced: the number at `slot` of the call to come is that of a tensor (trace.cpp).
+void note_traced_number(PyObject* tensor, const void* slot);
+inline void note_number(PyObject* object, const void* slot) {
+    if (!PyLong_CheckExact(object) && is_traced()) [[unlikely]] note_traced_number(object, slot);
+}
+
 /// Reads one int from a Python int, NumPy integer, 0-d integer tensor or object with __index__.
 Fit int_of_object(PyObject* object, int64_t& value);
 /// For native methods: sizes given as x.view(2, 3) or x.view((2, 3)). Raises.

@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "script/code.h"
 #include "script/passes.h"
+#include "script/trace.h"
 
 #include <structmember.h>
 
@@ -450,6 +451,9 @@ ks::Function* function_of(PyObject* object) {
     return function_type && PyObject_TypeCheck(object, function_type) ? &function_in(object) : nullptr;
 }
 
+/// "forward" of "__torch__.Net.forward".
+static std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
 PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssize_t count, PyObject* keyword_names, const Item* self) {
     return guarded_script([&] {
         const auto& formals = function.signature.formals;
@@ -479,7 +483,9 @@ PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssi
             items[i] = formals[i].default_value;
         }
         Item result;
-        {
+        if (ks::Tracer* trace = ks::tracer()) {
+            result = self ? trace->call_method(function, last_part(function.name), std::move(items)) : trace->call(function, std::move(items));
+        } else {
             Unlocked unlocked(true);     // scripts need no interpreter; what calls Python takes its lock
             result = run(function, std::move(items));
         }

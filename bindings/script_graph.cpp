@@ -204,6 +204,7 @@ PyMethodDef node_methods[] = {
     NONE(owningBlock, return sibling(self, BlockKind, node(self).block)),
     NONE(mustBeNone, return PyBool_FromLong(!node(self).outputs.empty() && ks::must_be_none(node(self).outputs[0]))),
     NONE(scopeName, return text_object("")),
+    NONE(isNondeterministic, { const ks::Signature* signature = node(self).signature; return PyBool_FromLong(signature && signature->op && signature->op->functional->has(trait::Random)); }),
     NONE(sourceRange, return text_object(node(self).range.highlight())),
     NONE(attributeNames, {
         Object list(checked(PyList_New(0)));
@@ -328,6 +329,10 @@ bool make_types() {
 PyObject* graph_object(std::shared_ptr<ks::Graph> graph) {
     void* at = graph.get();
     return part(std::move(graph), GraphKind, at);
+}
+const ks::Graph& graph_in(PyObject* object) {
+    if (!is_part(object, GraphKind)) fail(ErrorKind::Type, "a Graph was expected, not %s", Py_TYPE(object)->tp_name);
+    return graph_of(object);
 }
 
 }  // namespace kindling::python

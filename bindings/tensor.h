@@ -24,6 +24,15 @@ Tensor index_tensor(PyObject* self, PyObject* key);
 PyObject* tensor_subscript(PyObject* self, PyObject* key);
 int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
 Py_ssize_t tensor_length(PyObject* self);
+/// While a program is traced: TracerWarnings (a value leaves the graph, or a text of one's own), and sizes as tensors of one number.
+void warn_leaves(const char* what);
+void warn_constructor(const char* what);
+void warn_traced_as(const char* text);
+PyObject* traced_size(TensorImpl* impl, int64_t dim);
+PyObject* traced_numel(TensorImpl* impl);
+PyObject* traced_shape(TensorImpl* impl);
+Tensor traced_data(PyObject* data, DType dtype, Device device, bool copy);
+void note_traced_place(PyObject* object, int place);    // argument `place` of the call to come is that of a tensor
 /// torch.tensor(data, dtype=..., device=...). Throws.
 Tensor tensor_of_data(PyObject* data, DType dtype, bool infer_dtype, bool copy = true);
 PyObject* tensor_to_list(PyObject* self);

@@ -18,10 +18,11 @@ namespace kindling::python {
 
 // ---- sizes
 
-static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, IntList list, bool as_size) {
+static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, IntList list, bool as_size, TensorImpl* of = nullptr) {
     PyObject* slots[1];
     if (!read_arguments(function, args, nargs, kwnames, {"dim"}, slots)) return nullptr;
-    if (!slots[0] || slots[0] == Py_None) return as_size ? size_object(list) : int_tuple(list);
+    const bool traced = of && is_traced();
+    if (!slots[0] || slots[0] == Py_None) return traced ? traced_shape(of) : as_size ? size_object(list) : int_tuple(list);
     int64_t dim;
     Fit fit = int_of_object(slots[0], dim);
     if (fit == Fit::No) {
@@ -31,7 +32,7 @@ static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssiz
     if (fit == Fit::Raised) return nullptr;
     int64_t at = wrap_dim(dim, static_cast<int64_t>(list.size()));
     if (list.empty()) fail(ErrorKind::Index, "Dimension specified as %lld but tensor has no dimensions", static_cast<long long>(dim));
-    return PyLong_FromLongLong(list[static_cast<size_t>(at)]);
+    return traced ? traced_size(of, dim) : PyLong_FromLongLong(list[static_cast<size_t>(at)]);
 }
 /// What only strided tensors have; "Sparse CSR" tensors say so in torch's words.
 static void need_strides(const TensorImpl* impl, const char* what) {
@@ -44,13 +45,17 @@ static void need_storage(const TensorImpl* impl) {
     if (impl->key & key::Layout) [[unlikely]]
         fail(ErrorKind::NotImplemented, "Cannot access storage of %s", is_compressed(impl->layout) ? "SparseCsrTensorImpl" : "SparseTensorImpl");
 }
-METHOD(size) { return one_or_all("size", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->sizes(), true); }
+METHOD(size) { return one_or_all("size", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->sizes(), true, impl_of(self)); }
 METHOD(stride) { need_strides(impl_of(self), "strides"); return one_or_all("stride", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->strides(), false); }
 METHOD(pin_memory) {
     fail(ErrorKind::Runtime, "Cannot access accelerator device when none is available.");
 }
 METHOD(dim) { NO_ARGUMENTS("dim") return PyLong_FromLong(impl_of(self)->ndim); }
-METHOD(numel) { NO_ARGUMENTS("numel") return PyLong_FromLongLong(impl_of(self)->numel); }
+METHOD(numel) {
+    NO_ARGUMENTS("numel")
+    if (is_traced()) [[unlikely]] return traced_numel(impl_of(self));
+    return PyLong_FromLongLong(impl_of(self)->numel);
+}
 METHOD(storage_offset) { NO_ARGUMENTS("storage_offset") return PyLong_FromLongLong(impl_of(self)->offset); }
 METHOD(element_size) { NO_ARGUMENTS("element_size") return PyLong_FromSize_t(item_size(impl_of(self)->dtype)); }
 METHOD(data_ptr) {
@@ -97,14 +102,20 @@ METHOD(is_shared) { NO_ARGUMENTS("is_shared") need_storage(impl_of(self)); retur
 METHOD(item) {
     NO_ARGUMENTS("item")
     TensorImpl* impl = impl_of(self);
+    if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python number");
     KINDLING_CHECK(Runtime, impl->numel == 1, "a Tensor with %lld elements cannot be converted to Scalar", static_cast<long long>(impl->numel));
     return scalar_object(tensor_of(self).item_scalar());
 }
-METHOD(tolist) { NO_ARGUMENTS("tolist") return tensor_to_list(self); }
+METHOD(tolist) {
+    NO_ARGUMENTS("tolist")
+    if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python list");
+    return tensor_to_list(self);
+}
 METHOD(numpy) {
     PyObject* slots[1];
     if (!read_arguments("numpy", args, nargs, kwnames, {"force"}, slots)) return nullptr;
     bool force = slots[0] && flag_of("numpy", "force", slots[0]);
+    if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a NumPy array");
     Tensor tensor = tensor_of(self);
     if (force) {
         static constinit Known conj{"resolve_conj", "", nullptr}, neg{"resolve_neg", "", nullptr};
@@ -201,6 +212,8 @@ METHOD(type_as) {
     PyObject* slots[1];
     if (!read_arguments("type_as", args, nargs, kwnames, {"other"}, slots, 1)) return nullptr;
     KINDLING_CHECK(Type, is_tensor(slots[0]), "type_as(): argument 'other' (position 1) must be Tensor, not %s", Py_TYPE(slots[0])->tp_name);
+    static constinit Known type_as{"type_as", "", nullptr};
+    if (is_traced()) [[unlikely]] return converted(self, type_as(tensor_of(self), tensor_of(slots[0])));
     return converted(self, to_options(tensor_of(self), impl_of(slots[0])->dtype, true, impl_of(slots[0])->device, false, MemoryFormat::Preserve));
 }
 
@@ -228,6 +241,7 @@ METHOD(new_tensor) {
     Device device = impl_of(self)->device;
     if (slots[1] && slots[1] != Py_None && !dtype_of_object(slots[1], dtype)) fail(ErrorKind::Type, "new_tensor(): argument 'dtype' must be torch.dtype");
     if (slots[2] && slots[2] != Py_None && !device_of_object(slots[2], device)) return nullptr;
+    if (is_traced()) [[unlikely]] return wrap(traced_data(slots[0], dtype, device, true));
     Tensor result = to_options(tensor_of_data(slots[0], dtype, false), DType::None, true, device, false, MemoryFormat::Preserve);
     if (slots[3] && flag_of("new_tensor", "requires_grad", slots[3])) result.requires_grad_(true);
     return wrap(result);

@@ -278,6 +278,7 @@ static int nb_bool(PyObject* self) {
         KINDLING_CHECK(Runtime, !batch || !batch->batched, "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
                        "please shout over at https://github.com/pytorch/functorch/issues/257 .");
         if (!refuse_break("refuse_branch", self)) throw_python();
+        if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python boolean");
         return tensor_of(self).item_scalar().to_bool() ? 1 : 0;
     });
 }
@@ -299,6 +300,7 @@ static PyObject* nb_int(PyObject* self) {
     if (wants_torch_function(self)) [[unlikely]]
         if (PyObject* result = ask_one("__int__", self); result || PyErr_Occurred()) return result;
     return guarded([&]() -> PyObject* {
+        if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python integer");
         Scalar scalar = single(self);
         KINDLING_CHECK(Runtime, !scalar.is_complex(), "value cannot be converted to type int64_t without overflow");
         Object number(checked(scalar_object(scalar)));
@@ -309,6 +311,7 @@ static PyObject* nb_float(PyObject* self) {
     if (wants_torch_function(self)) [[unlikely]]
         if (PyObject* result = ask_one("__float__", self); result || PyErr_Occurred()) return result;
     return guarded([&]() -> PyObject* {
+        if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python float");
         Scalar scalar = single(self);
         warn_about_grad(self);
         KINDLING_CHECK(Runtime, !scalar.is_complex() || scalar.to_complex().imag() == 0, "value cannot be converted to type double without overflow");
@@ -355,6 +358,12 @@ Py_ssize_t tensor_length(PyObject* self) {
         PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
         return -1;
     }
+    if (is_traced()) [[unlikely]]
+        if (guarded_int([] {
+                warn_traced_as("Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be tensor.shape[0]. Passing a tensor of different "
+                               "shape might lead to errors or silently give incorrect results.");
+                return 0;
+            }) < 0) return -1;
     return impl->shape[0];
 }
 

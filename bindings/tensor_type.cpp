@@ -381,6 +381,9 @@ static PyObject* tensor_iter(PyObject* self) {
         return nullptr;
     }
     return guarded([&]() -> PyObject* {
+        if (is_traced()) [[unlikely]]
+            warn_traced_as("Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't change the number of iterations executed (and "
+                           "might lead to errors or silently give incorrect results).");
         static constinit Known unbind{"unbind", "int", nullptr};
         Value values[2] = {Value(impl_of(self)), Value(0)};
         PyObject* parts = checked(call_boxed(unbind.get(), values));
@@ -403,7 +406,7 @@ static Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(rei
     }                                                                                                                 \
     static PyObject* get_body_##NAME([[maybe_unused]] PyObject* self, [[maybe_unused]] TensorImpl* impl)
 
-GETTER(shape) { return size_object(const_cast<const TensorImpl*>(impl)->sizes()); }
+GETTER(shape) { return is_traced() ? traced_shape(impl) : size_object(const_cast<const TensorImpl*>(impl)->sizes()); }
 GETTER(dtype) { return dtype_object(impl->dtype); }
 GETTER(device) { return device_object(impl->device); }
 GETTER(layout) { return layout_object(impl->layout); }
@@ -439,7 +442,7 @@ GETTER(T) {
                           "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
                           "to reverse the dimensions of a tensor.") < 0)
         return nullptr;
-    (void)numpy_T;
+    if (is_traced()) [[unlikely]] return call_on(numpy_T, impl);
     if (impl->ndim == 2) {
         static constinit Known t{"t", "", nullptr};
         return call_on(t, impl);

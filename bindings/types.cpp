@@ -385,7 +385,7 @@ PyObject* int_tuple(IntList list) {
     return self;
 }
 
-static PyObject* as_size(PyObject* tuple) {  // takes the tuple over
+PyObject* size_of_tuple(PyObject* tuple) {
     if (!tuple || !PyTuple_CheckExact(tuple)) return tuple;
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     PyObject* self = size_type->tp_alloc(size_type, n);
@@ -398,7 +398,7 @@ static PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (!tuple) return nullptr;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject* item = PyTuple_GET_ITEM(tuple, i);
-        if (PyLong_Check(item)) continue;
+        if (PyLong_Check(item) || (is_traced() && is_tensor(item) && impl_of(item)->ndim == 0)) continue;   // a size of a trace
         int64_t value;
         if (int_of_object(item, value) != Fit::Yes) {
             PyErr_Clear();
@@ -410,7 +410,7 @@ static PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
         PyTuple_SET_ITEM(tuple, i, integer);
         Py_DECREF(item);
     }
-    return as_size(tuple);
+    return size_of_tuple(tuple);
 }
 static PyObject* size_repr(PyObject* self) {
     std::string text = "torch.Size([";
@@ -427,20 +427,20 @@ static PyObject* size_concat(PyObject* self, PyObject* other) {
         PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %s) to torch.Size", Py_TYPE(other)->tp_name);
         return nullptr;
     }
-    return as_size(PyTuple_Type.tp_as_sequence->sq_concat(self, other));
+    return size_of_tuple(PyTuple_Type.tp_as_sequence->sq_concat(self, other));
 }
 static PyObject* size_add(PyObject* self, PyObject* other) {
     if (!PyTuple_Check(self) || !PyTuple_Check(other)) Py_RETURN_NOTIMPLEMENTED;
-    return as_size(PyTuple_Type.tp_as_sequence->sq_concat(self, other));
+    return size_of_tuple(PyTuple_Type.tp_as_sequence->sq_concat(self, other));
 }
 static PyObject* size_repeat(PyObject* self, Py_ssize_t times) {
     PyObject* result = PyTuple_Type.tp_as_sequence->sq_repeat(self, times);
     if (result == self) return result;
-    return as_size(result);
+    return size_of_tuple(result);
 }
 static PyObject* size_subscript(PyObject* self, PyObject* key) {
     PyObject* result = PyTuple_Type.tp_as_mapping->mp_subscript(self, key);
-    return result && PySlice_Check(key) && Py_TYPE(result) != size_type ? as_size(result) : result;
+    return result && PySlice_Check(key) && Py_TYPE(result) != size_type ? size_of_tuple(result) : result;
 }
 static PyObject* size_numel(PyObject* self, PyObject*) {
     PyObject* product = PyLong_FromLong(1);

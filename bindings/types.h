@@ -20,10 +20,13 @@ bool init_devices(PyObject* module);
 bool init_profile(PyObject* module);
 bool init_compiled(PyObject* module);
 bool init_script(PyObject* module);
+bool init_trace(PyObject* module);
 
 /// Asks _compile_breaks.`what`(object) where a call that has to stay in one graph is open. False: it refused, with an error set.
 bool refuse_break(const char* what, PyObject* object);
 
+/// torch.Size with the items of a tuple, which it takes over.
+PyObject* size_of_tuple(PyObject* tuple);
 bool layout_of_object(PyObject* object, Layout& layout);
 bool memory_format_of_object(PyObject* object, MemoryFormat& format);
 

@@ -16,6 +16,7 @@ namespace kindling {
 constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 constinit thread_local uint32_t open_grad __attribute__((tls_model("initial-exec"))) = 0;
 void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results) = nullptr;
+void (*call_traced)(const Operator& op, uint32_t word, Value* arguments, Value* results) = nullptr;
 void* (*release_lock)() = nullptr;
 void (*retake_lock)(void*) = nullptr;
 
@@ -168,6 +169,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     }
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
+    if (word & key::Trace && !(word & key::Wrapped)) return call_traced(op, word, arguments, results);   // of mapped calls, what they come to
     if (word & key::Layout && (op.composite || !(word & (key::Dispatch | key::Mode))) && call_sparse_parts(op, arguments, results)) return;
     if (word & key::Wrapped) [[unlikely]] {
         // What is recorded below the newest level is a constant there.

@@ -26,12 +26,13 @@ enum : uint32_t {
     Made = 1u << 12,           // thread only: see MadeOn
     Float8 = 1u << 13,         // of a dtype that few operators have kernels of
     Dual = 1u << 14,           // it has tangents (autograd/forward.h)
+    Trace = 1u << 15,          // thread only: calls are written down as a graph (script/trace.h)
     Function = 1u << 16,       // Python only: a subclass with its own __torch_function__
 };
 /// What is worked off when the elements are read.
 inline constexpr uint32_t lazy = Conj | Neg;
 /// What makes a kernel call leave the straight path. Kernels of meta tensors stop after allocating.
-inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8 | Dual;
+inline constexpr uint32_t slow = Meta | Autograd | Dispatch | Mode | Conj | Neg | Layout | Private | Deferred | Wrapped | Autocast | Profile | Made | Float8 | Dual | Trace;
 /// What looks at a call, or has it run otherwise. Loops that are put off are the same loops.
 inline constexpr uint32_t watching = slow & ~uint32_t{Deferred};
 }  // namespace key

@@ -82,3 +82,13 @@ class BroadcastingListCls:
 
 BroadcastingList1, BroadcastingList2, BroadcastingList3, BroadcastingList4, BroadcastingList5, BroadcastingList6 = (
     BroadcastingListCls() for _ in range(6))
+
+
+def get_callable_argument_names(fn):
+    """The names of what `fn` takes by position or by name; none where Python does not know."""
+    import inspect
+    try:
+        parameters = inspect.signature(fn).parameters
+    except Exception:
+        return []
+    return [name for name, each in parameters.items() if each.kind == each.POSITIONAL_OR_KEYWORD]

@@ -9,11 +9,8 @@ def _log_api_usage_once(name):
 
 
 def _get_tracing_state():
-    """None: nothing is being traced."""
-
-
-def _is_tracing():
-    return False
+    """What is being traced (``torch.jit.trace``) in this thread, None if nothing is."""
+    return kindling._import("kindling.jit._trace").state if _C._is_tracing() else None
 
 
 def _are_functorch_transforms_active():

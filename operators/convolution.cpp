@@ -254,6 +254,12 @@ OPERATORS(convolution) {
             return expand(view(bias, channels), result.sizes());
         }),
     });
+    declare("_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor", {
+        doc("convolution, as PyTorch's traces and saved programs call it: the flags are of GPUs"), in(space::Torch), no_out(),
+        composition([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, bool, bool, bool, bool) {
+            return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+        }),
+    });
     declare("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", {
         doc("The gradients of a convolution's input, weight and bias"), in(space::Hidden), no_out(),
         kernel([](KernelCall& call, const Tensor& grad_output, const Tensor& input, const Tensor& weight, std::optional<IntList>, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups, Span<bool> output_mask) {

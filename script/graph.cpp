@@ -171,6 +171,7 @@ Node* Graph::create(const std::string& kind, const std::vector<Value*>& inputs, 
     Node* node = nodes_.back().get();
     node->graph = this;
     node->kind = kind;
+    node->scope = scope;
     for (Value* input : inputs) node->add_input(input);
     for (size_t i = 0; i < outputs; i++) node->add_output(type_of(TypeKind::Tensor));
     return node;
@@ -226,8 +227,13 @@ std::string typed(const std::vector<Value*>& values, const char* between = ", ")
 }
 
 void print(std::string& out, const Node* node, size_t level) {
-    out.append(2 * level, ' ') += typed(node->outputs) + " = " + node->kind;
-    if (!node->attributes.empty()) {
+    out.append(2 * level, ' ') += typed(node->outputs) + " = ";
+    if (const Item* how = node->is("prim::PythonOp") ? node->attribute("how") : nullptr) {   // of a trace
+        out += "^" + node->attribute("name")->text() + "[inplace=0, module=" + str(*node->attribute("module")) + ", Subgraph=<Graph>](" + how->text() + ")";
+    } else {
+        out += node->kind;
+    }
+    if (!node->attributes.empty() && !(node->is("prim::PythonOp") && node->attribute("how"))) {
         out += "[";
         for (const Attribute& each : node->attributes) {
             if (&each != &node->attributes[0]) out += ", ";
@@ -242,6 +248,7 @@ void print(std::string& out, const Node* node, size_t level) {
         out += "]";
     }
     out += "(" + names_of(node->inputs) + ")";
+    if (!node->scope.empty()) out += ", scope: " + node->scope;
     if (node->range.source) {
         size_t line, column;
         node->range.place(line, column);

@@ -48,6 +48,7 @@ struct KINDLING_VISIBLE Node {
     std::vector<Block*> blocks;
     std::vector<Attribute> attributes;
     Range range;
+    std::string scope;                   // of a trace: the modules inside of which it was called
     const Signature* signature = nullptr;
     Function* function = nullptr;        // of a constant that stands for a function
 
@@ -100,6 +101,7 @@ struct KINDLING_VISIBLE Graph {
 
     Block* block;
     Node* insert_point;                  // new nodes stand before it
+    std::string scope;                   // of new nodes
 
     Node* create(const std::string& kind, const std::vector<Value*>& inputs = {}, size_t outputs = 1);
     Node* insert(Node* node) { return node->insert_before(insert_point); }
@@ -148,6 +150,7 @@ std::string base_name(const std::string& name, size_t* suffix = nullptr);
 template <class F> Node* Graph::clone(const Node* node, F map) {
     Node* copy = create(node->kind, {}, 0);
     copy->range = node->range;
+    copy->scope = node->scope;
     copy->attributes = node->attributes;
     copy->signature = node->signature;
     copy->function = node->function;

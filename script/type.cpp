@@ -63,6 +63,14 @@ std::vector<TypeRef> members(TypeRef type) {
 
 TypeRef type_of(TypeKind kind) { return intern({kind, false, {}, {}, {}}); }
 TypeRef inferred_tensor() { return intern({TypeKind::Tensor, true, {}, {}, {}}); }
+TypeRef seen_tensor(const std::string& text) { return intern({TypeKind::Tensor, false, {}, text, {}}); }
+TypeRef unseen(TypeRef type) {
+    if (type->is(TypeKind::Tensor)) return type->name.empty() ? type : type_of(TypeKind::Tensor);
+    if (type->parts.empty()) return type;
+    TypeData copy = *type;
+    for (TypeRef& part : copy.parts) part = unseen(part);
+    return copy.parts == type->parts ? type : intern(std::move(copy));
+}
 TypeRef list_of(TypeRef element) { return intern({TypeKind::List, false, {element}, {}, {}}); }
 TypeRef dict_of(TypeRef key, TypeRef value) { return intern({TypeKind::Dict, false, {key, value}, {}, {}}); }
 TypeRef tuple_of(std::vector<TypeRef> elements, std::string name, std::vector<std::string> fields) {
@@ -150,12 +158,13 @@ std::string str(TypeRef type) {
             return type->name;
         case TypeKind::Var: return type->name;
         case TypeKind::Enum: return "Enum<" + type->name + ">";
+        case TypeKind::Tensor: return type->name.empty() ? "Tensor" : type->name;
         default: return names[static_cast<int>(type->kind)].graph;
     }
 }
 
 std::string annotation(TypeRef type) {
-    if (!type->name.empty()) return type->name;
+    if (!type->name.empty() && !type->is(TypeKind::Tensor)) return type->name;
     const std::string name = names[static_cast<int>(type->kind)].annotation;
     if (type->is(TypeKind::Tuple) && type->parts.empty()) return "Tuple[()]";
     return type->parts.empty() ? name : name + "[" + join(type->parts, annotation) + "]";

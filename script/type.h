@@ -33,7 +33,7 @@ struct TypeData {
     TypeKind kind;
     bool inferred = false;               // a Tensor because nothing was said
     std::vector<TypeRef> parts;          // elements; key and value; members
-    std::string name;                    // of a class, a named tuple, a type variable
+    std::string name;                    // of a class, a named tuple, a type variable; of a Tensor: what one looked like when it was seen
     std::vector<std::string> fields;     // of a named tuple
     Class* definition = nullptr;         // of a class, a module, an enum, a named tuple (class.h)
 
@@ -45,6 +45,10 @@ struct TypeData {
 /// One without parts.
 KINDLING_VISIBLE TypeRef type_of(TypeKind kind);
 KINDLING_VISIBLE TypeRef inferred_tensor();
+/// A Tensor that was seen: graphs show what it looked like, "Float(3, strides=[1], requires_grad=0, device=cpu)".
+TypeRef seen_tensor(const std::string& text);
+/// Without that, parts included.
+KINDLING_VISIBLE TypeRef unseen(TypeRef type);
 KINDLING_VISIBLE TypeRef list_of(TypeRef element);
 KINDLING_VISIBLE TypeRef dict_of(TypeRef key, TypeRef value);
 KINDLING_VISIBLE TypeRef tuple_of(std::vector<TypeRef> elements, std::string name = "", std::vector<std::string> fields = {});

@@ -231,7 +231,7 @@ std::string str(const Item& item) {
         case Item::Tag::Int: return std::to_string(item.integer());
         case Item::Tag::Float: return float_text(item.number());
         case Item::Tag::Device: return quoted(device_text(item.device()));
-        case Item::Tag::Tensor: return "<Tensor>";
+        case Item::Tag::Tensor: return constant_text(item.tensor());
         case Item::Tag::Complex: {
             const std::complex<double> c = item.complex();
             const std::string imaginary = float_text(c.imag());

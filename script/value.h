@@ -134,5 +134,9 @@ KINDLING_VISIBLE std::string str(const Item& item);
 KINDLING_VISIBLE std::string float_text(double number);
 KINDLING_VISIBLE std::string device_text(Device device);
 KINDLING_VISIBLE std::string quoted(const std::string& text);
+/// A tensor as PyTorch's C++ prints it, with "CPUFloatType" or "torch.FloatTensor" behind it (tensor_text.cpp).
+std::string stream_text(const Tensor& tensor, bool as_type = false);
+/// As a constant of a graph: "{2}", a short one in full, or "<Tensor>".
+std::string constant_text(const Tensor& tensor);
 
 }  // namespace kindling::script

@@ -78,7 +78,7 @@ SETTINGS = ("_dynamo.config", "_functorch.config", "_inductor.config", "compiler
             "fx.experimental._config")
 
 # Marks and registrations for what is not here: decorators give the function itself, and nobody asks for what is registered.
-MARKS = ("jit._trace._script_if_tracing", "distributed.elastic.metrics.api.prof", "distributed.elastic.multiprocessing.errors.record",
+MARKS = ("distributed.elastic.metrics.api.prof", "distributed.elastic.multiprocessing.errors.record",
          "onnx._internal.torchscript_exporter.symbolic_helper.parse_args", "onnx._internal.torchscript_exporter.utils.register_custom_op_symbolic")
 
 # What questions to PyTorch's compiler and tracers give where nothing is compiled or traced.
@@ -86,7 +86,7 @@ ANSWERS = {"_guards.active_fake_mode": None, "_guards.detect_fake_mode": None, "
            "_subclasses.fake_tensor.maybe_get_fake_mode": None}
 
 # What is there under another path: of a whole module, or one name.
-SAME = {"_dynamo.decorators": "_dynamo", **dict.fromkeys((f"jit.{each}" for each in ("_async", "_freeze", "_fuser", "_script", "_serialization", "_trace")), "jit"),
+SAME = {"_dynamo.decorators": "_dynamo", **dict.fromkeys((f"jit.{each}" for each in ("_async", "_freeze", "_fuser", "_script", "_serialization")), "jit"),
         "_inductor.cudagraph_mark_step_begin": "compiler", "_tensor._rebuild_from_type_v2": "_utils"}
 
 _SIGN = "()<{=~?@:!"

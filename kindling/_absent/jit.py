@@ -1,6 +1,6 @@
 """Names of torch.jit, written by tools/surface.py."""
 TABLE = r"""
-jit/ _get_trace_graph@jit._trace _script_if_tracing@jit._trace export_opnames() torch?
+jit/ export_opnames() torch?
 jit._async fork() wait()
 jit._freeze freeze() optimize_for_inference()
 jit._fuser optimized_execution() set_fusion_strategy()
@@ -8,7 +8,6 @@ jit._monkeytype_config get_qualified_name()
 jit._recursive concrete_type_store? wrap_cpp_module()
 jit._script Attribute<value;type> RecursiveScriptModule(jit._script:ScriptModule) ScriptModule(nn.modules.module:Module) interface() script()
 jit._serialization load() save() validate_map_location()
-jit._trace TracerWarning!(Warning) _get_trace_graph() _script_if_tracing() is_tracing()no trace() trace_module()
 jit.annotations Any~ AnyType@. BroadcastingList1@_jit_internal BroadcastingList2@_jit_internal BroadcastingList3@_jit_internal ComplexType@. Dict~Dict DictType@. FloatType@. IntType@. List~List ListType@. Module StringType@. TensorType@. Tuple~Tuple TupleType@. ann_to_type() check_fn() get_param_names() get_signature() get_type_line() is_dict@_jit_internal is_list@_jit_internal is_optional@_jit_internal is_tuple@_jit_internal is_union@_jit_internal parse_type_line() split_type_line() try_ann_to_type() try_real_annotations()
 jit.frontend Apply Assert Assign Attribute AugAssign BinOp Break Builder ClassDef Const Continue DATACLASS_MAGIC_METHODS? Decl Def Delete DictComp DictLiteral Dots EmptyTypeAnnotation ExprBuilder(jit.frontend:Builder):build_Attribute,build_BinOp,build_BoolOp,build_Call,build_Compare,build_Constant,build_Dict,build_DictComp,build_Ellipsis,build_GeneratorExp,build_IfExp,build_JoinedStr,build_List,build_ListComp,build_Name,build_NameConstant,build_Num,build_Starred,build_Str,build_Subscript,build_Tuple,build_UnaryOp ExprStmt FalseLiteral() For FrontendError!(Exception) FrontendTypeError!(jit.frontend:FrontendError) FunctionModifiers@_jit_internal Ident If ListComp ListLiteral NoneLiteral() NotSupportedError!(jit.frontend:FrontendError) Param Pass Property Raise Return Select SliceExpr Starred Stmt StmtBuilder(jit.frontend:Builder):build_AnnAssign,build_Assert,build_Assign,build_AugAssign,build_Break,build_Continue,build_Delete,build_Expr,build_For,build_If,build_Pass,build_Print,build_Raise,build_Return,build_While,build_With StringLiteral Subscript TernaryIf TrueLiteral() TupleLiteral UnaryOp UnsupportedNodeError!(jit.frontend:NotSupportedError) Var While With WithItem WithItemBuilder(jit.frontend:Builder):build_withitem build_class_def() build_def() build_expr? build_ignore_context_manager() build_param() build_param_list() build_stmt? build_stmts() build_withitem? build_withitems() find_before() get_class_assigns() get_class_properties() get_default_args() get_default_args_for_class() get_jit_class_def() get_jit_def() get_qualified_name@jit._monkeytype_config get_source_lines_and_file@_sources is_reserved_name() is_static_fn@_jit_internal is_torch_jit_ignore_context_manager() make_source_context() monkeytype_trace=None node_start_tokens? parse_def@_sources pretty_node_names? should_drop@_jit_internal
 jit.generate_bytecode format_bytecode() generate_upgraders_bytecode()

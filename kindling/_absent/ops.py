@@ -22,7 +22,7 @@ _cast_Short:default _cdist_backward:default,out _cdist_forward:out _cholesky_sol
 _choose_qparams_per_tensor:default _coalesce:out _coalesced:default,out _compute_linear_combination:default,out
 _conj_copy:default,out _conj_physical:out _conv_depthwise2d:out,default _convert_indices_from_coo_to_csr:default,out
 _convert_indices_from_csr_to_coo:default,out _convert_weight_to_int4pack:default _convert_weight_to_int4pack_for_cpu:default
-_convolution:deprecated,default,out _convolution_double_backward:default _convolution_mode:default _copy_from:out,default
+_convolution:deprecated,out _convolution_double_backward:default _convolution_mode:default _copy_from:out,default
 _copy_from_and_resize:out,default _cslt_compress:default _cslt_sparse_mm:default _cslt_sparse_mm_search:default
 _ctc_loss:Tensor,out,Tensor_out _ctc_loss_backward:Tensor,out _cudnn_attention_backward:default _cudnn_attention_forward:default
 _cudnn_ctc_loss:out,default,Tensor _cudnn_init_dropout_state:default,out _cudnn_rnn:out,default _cudnn_rnn_backward:out,default

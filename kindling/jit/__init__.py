@@ -1,4 +1,4 @@
-"""``torch.jit``: functions, modules and classes as scripts, typed programs that run without Python. Tracing gives the function or module itself."""
+"""``torch.jit``: functions, modules and classes as scripts, typed programs that run without Python; and traces of functions and modules."""
 from kindling import _eagerly
 
 builtins_isinstance = isinstance      # this module has one of its own
@@ -10,8 +10,9 @@ def is_scripting():
 
 
 def is_tracing():
-    """False."""
-    return False
+    """Whether the function that calls this is being traced."""
+    from kindling import _C
+    return _C._is_tracing()
 
 
 def _check_ready(module):
@@ -109,8 +110,7 @@ class Attribute(tuple):
     type = property(lambda self: self[1])
 
 
-trace, trace_module, freeze, optimize_for_inference = (_eagerly.command(name, "jit", _check_ready) for name in (
-    "trace", "trace_module", "freeze", "optimize_for_inference"))
+freeze, optimize_for_inference = (_eagerly.command(name, "jit", _check_ready) for name in ("freeze", "optimize_for_inference"))
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
@@ -257,14 +257,6 @@ _CLASSES = frozenset(("ScriptModule", "RecursiveScriptModule", "TracedModule", "
 _SCRIPTS = ("fork", "wait", "_fork", "_wait")
 
 
-class TracingCheckError(Exception):
-    """A trace that differs from the function."""
-
-
-class TracerWarning(Warning):
-    """A trace may not hold for other inputs."""
-
-
 class ScriptWarning(Warning):
     """A script may not do what it says."""
 
@@ -279,6 +271,9 @@ def __getattr__(name):
         from kindling.jit._frontend import CompilationUnit as value
     elif name == "ScriptFunction":
         from kindling.jit._script_function import ScriptFunction as value
+    elif name in ("trace", "trace_module", "TracingCheckError", "TracerWarning", "_get_trace_graph", "_script_if_tracing"):
+        from kindling.jit import _trace
+        value = getattr(_trace, name)
     elif name == "Future":
         value = kindling.futures.Future
     elif name in _CLASSES:

@@ -304,15 +304,22 @@ def _take_python(self, kind, original):
 
 
 class TracedModule(ScriptModule):
-    """What :func:`torch.jit.trace` makes of a module."""
+    """A module of one that :func:`torch.jit.trace` made: its parameters, buffers and modules."""
 
     _native_script = True
+
+    def forward(self, *args, **kwargs):
+        raise RuntimeError("Trace submodules cannot be called.")
+
+    def _get_name(self):
+        return self.original_name
 
 
 class TopLevelTracedModule(TracedModule):
-    """A traced module that was asked for."""
+    """What :func:`torch.jit.trace` makes of a module."""
 
     _native_script = True
+    forward = _Forward()
 
 
 class ONNXTracedModule(Module):

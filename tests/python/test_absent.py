@@ -53,7 +53,7 @@ def test_parts_of_jit_are_those_of_jit():
                           ("_fuser", "optimized_execution set_fusion_strategy")):
         for name in names.split():
             assert getattr(importlib.import_module("kindling.jit." + module), name) is getattr(jit, name)
-    assert jit._script_if_tracing(len) is len     # torchvision's batched_nms
+    assert jit._script_if_tracing(abs)(-1) == 1     # torchvision's batched_nms
 
 
 def test_every_reason_is_one():

@@ -35,14 +35,13 @@ def test_as_torch(expression):
 def test_scripts_are_the_functions_themselves(tmp_path):
     jit = importlib.import_module("kindling.jit")
     model = kindling.nn.Linear(2, 2)
-    for call in (jit.script, jit.trace, jit.freeze, jit.optimize_for_inference, jit.export, jit.ignore, jit.unused, jit.interface,
-                 jit.script_method, jit.script_if_tracing):
+    for call in (jit.script, jit.freeze, jit.optimize_for_inference, jit.export, jit.ignore, jit.unused, jit.interface, jit.script_method):
         assert call(model) is model and call(len) is len
-    assert jit.ignore(drop=True)(len) is len and jit.trace(len, (kindling.ones(1),)) is len
+    assert jit.ignore(drop=True)(len) is len and jit.script_if_tracing(abs)(-1) == 1
     for call in (jit.load, jit.save):
         with pytest.raises(NotImplementedError, match="scripts, which come with compilation"):
             call("file")
-    code = "import kindling.jit as j\nfor _ in range(2): j.script(len)\nj.trace(len)"
+    code = "import kindling.jit as j\nfor _ in range(2): j.script(len)\nj.freeze(len)"
     for verbose, lines in (("1", 2), ("0", 0)):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "KINDLING_VERBOSE": verbose})
         assert done.returncode == 0 and len(done.stderr.splitlines()) == lines, done.stderr

@@ -266,7 +266,8 @@ class Module:
         return self.forward(*args, **kwargs)
 
     def _slow_forward(self, *input, **kwargs):
-        return self.forward(*input, **kwargs)
+        # While something is traced: what is called inside belongs to this module.
+        return torch.jit._trace.forward_in_scope(self, input, kwargs)
 
     def _call_with_hooks(self, args, kwargs, called):
         backward_pre_hooks, full_hooks, old_hooks = (), (), ()
@@ -291,7 +292,7 @@ class Module:
             from kindling.utils.hooks import BackwardHook
             backward_hook = BackwardHook(self, full_hooks, backward_pre_hooks)
             args = backward_hook.setup_input_hook(args)
-        result = self.forward(*args, **kwargs)
+        result = (self._slow_forward if torch._C._is_tracing() else self.forward)(*args, **kwargs)
         for with_kwargs, hooks in ((_global_forward_hooks_with_kwargs, _global_forward_hooks),
                                    (self._forward_hooks_with_kwargs, self._forward_hooks)):
             for hook_id, hook in tuple(hooks.items()):
