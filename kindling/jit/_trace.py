@@ -383,7 +383,7 @@ def _traced_module(module, kind):
     values = {**tensors, "training": module.training, "_is_full_backward_hook": None, **{name: child._c for name, child in below.items()}}
     for name, value in values.items():
         what = "parameter" if name in module._parameters else "buffer" if name in module._buffers else "module" if name in below else ""
-        made.add_attribute(name, value._type() if name in below else _C._script_type("Optional", (_C._script_infer(True),)) if value is None else _C._script_infer(value), what)
+        made.add_attribute(name, value._type() if name in below else _C._script_type("Optional", (_C._script_type("bool"),)) if value is None else _C._script_infer(value), what)
     held = made.new()
     for name, value in values.items():
         held.setattr(name, value)

@@ -35,13 +35,18 @@ def test_as_torch(expression):
 def test_scripts_are_the_functions_themselves(tmp_path):
     jit = importlib.import_module("kindling.jit")
     model = kindling.nn.Linear(2, 2)
-    for call in (jit.script, jit.freeze, jit.optimize_for_inference, jit.export, jit.ignore, jit.unused, jit.interface, jit.script_method):
+    for call in (jit.freeze, jit.optimize_for_inference):
         assert call(model) is model and call(len) is len
-    assert jit.ignore(drop=True)(len) is len and jit.script_if_tracing(abs)(-1) == 1
+
+    def plain(x):
+        return x
+    for mark in (jit.export, jit.ignore, jit.unused, jit.script_method, jit.ignore(drop=True)):
+        assert mark(plain) is plain
+    assert jit.script_if_tracing(abs)(-1) == 1
     for call in (jit.load, jit.save):
         with pytest.raises(NotImplementedError, match="scripts, which come with compilation"):
             call("file")
-    code = "import kindling.jit as j\nfor _ in range(2): j.script(len)\nj.freeze(len)"
+    code = "import kindling.jit as j\nfor _ in range(2): j.freeze(len)\nj.optimize_for_inference(len)"
     for verbose, lines in (("1", 2), ("0", 0)):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "KINDLING_VERBOSE": verbose})
         assert done.returncode == 0 and len(done.stderr.splitlines()) == lines, done.stderr
