@@ -55,6 +55,17 @@ void blocks_of(const Block* block, std::unordered_set<const Block*>& all) {
         for (const Block* inner : node->blocks) blocks_of(inner, all);
 }
 
+/// The operators of a block and of the functions that it calls.
+void find_operators(const Block* block, std::vector<const kindling::Operator*>& all, int depth = 0) {
+    for (const Node* node = block->first(); node != block->end; node = node->next) {
+        const kindling::Operator* op = node->signature ? node->signature->op : nullptr;
+        if (op && std::find(all.begin(), all.end(), op) == all.end()) all.push_back(op);
+        for (const Block* inner : node->blocks) find_operators(inner, all, depth);
+        const Function* callee = node->is("prim::CallFunction") ? node->inputs[0]->node->function : nullptr;
+        if (callee && callee->graph && depth < 8) find_operators(callee->graph->block, all, depth + 1);
+    }
+}
+
 struct Extent { uintptr_t from, to; };
 Extent extent_of(const TensorImpl* impl) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(impl->data());
@@ -123,6 +134,7 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop, const Function& f
     }
     find_inputs(loop->blocks[0], inside, made->inputs_);
     made->rows_ = uses_rows(loop);
+    find_operators(loop->blocks[0], made->operators_);
     for (const Value* input : made->inputs_)
         if (!takes(input->type)) return nullptr;
     return made;
@@ -141,7 +153,10 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     const Item* forever = constant_of(loop_->inputs[0]);
     const int64_t rounds = most_ == SIZE_MAX ? (forever ? forever->integer() : 0) : inputs[most_]->integer();
     if (rounds <= 0) return false;
-    if (thread_state.include & ~thread_state.exclude & key::watching || kernels_were_added()) return false;
+    if (thread_state.include & ~thread_state.exclude & key::watching) return false;
+    if (kernels_were_added())            // somebody's kernel for one of these operators is what has to run
+        for (const kindling::Operator* op : operators_)
+            if (op->added.load(std::memory_order_acquire)) return false;
     // What the tensors are.
     std::vector<TensorFacts> facts(inputs_.size());
     std::vector<Tensor> tensors(inputs_.size());

@@ -75,6 +75,7 @@ private:
     std::vector<const Value*> inputs_;
     size_t most_ = 0, condition_ = 0;    // among the inputs; SIZE_MAX: a constant
     bool rows_ = false;
+    std::vector<const kindling::Operator*> operators_;   // that its lines call
     std::vector<size_t> carried_;
     std::vector<Item> constants_;        // of carried inputs that are constants
     std::mutex lock_;

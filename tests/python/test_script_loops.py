@@ -185,3 +185,13 @@ def test_interrupt(units):
     with pytest.raises(KeyboardInterrupt):
         kindling.jit.CompilationUnit("def f(n: int):\n    s = 0\n    for i in range(n):\n        s = s * 3 % 1000003 + i\n    return s\n").f(1 << 60)
     timer.join()
+
+
+def test_kernels_of_others(units):
+    """A kernel that was added to some operator leaves loops alone that do not call it; one for an operator of the loop runs."""
+    library = kindling.library.Library("loops_apart", "DEF")
+    library.define("own(Tensor x) -> Tensor")
+    library.impl("own", lambda x: x + 1, "CPU")
+    function = kindling.jit.CompilationUnit(LOOPS).negative
+    a = kindling.arange(200.0)
+    assert function(a, 200) == 19900 and function._loops() == [""]
