@@ -159,6 +159,7 @@ MORE = (
     "torch.ops.aten.linspace.Tensor_Scalar(torch.tensor(1.), 2., 3, dtype=torch.int64)",
     "torch.ops.aten.linspace.Scalar_Tensor(1., torch.tensor(2.), 3, dtype=torch.int64)",
     "torch.ops.aten.searchsorted.Scalar(torch.arange(3.), 1.5, sorter=torch.tensor([0, 1, 2]))",
+    "torch.ops.aten.linalg_lu_factor_ex.default(torch.eye(2), check_errors=True)",
     "torch.ops.aten.scaled_dot_product_attention.default(*torch.randn(3, 2, 5, 4).unbind(), dropout_p=0.5)",
 )
 
