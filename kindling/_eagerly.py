@@ -1,4 +1,4 @@
-"""Marks and commands for compilers: functions run as they are, so each gives the function or class itself.
+"""Marks and commands for compilers that have nothing to do here: each gives the function or class itself.
 
 Under KINDLING_VERBOSE=1 a command says so, once each, on standard error.
 """
@@ -12,7 +12,7 @@ def tell(name):
     import os
     if name not in _told and os.environ.get("KINDLING_VERBOSE", "0") not in ("", "0"):
         _told.add(name)
-        sys.stderr.write(f"kindling: torch.{name}: there are no scripts and graphs yet, functions and modules run as they are\n")
+        sys.stderr.write(f"kindling: torch.{name}: what it was given is left as it is, and runs in Python\n")
 
 
 def mark(name):

@@ -67,10 +67,6 @@ ScalarType computed(DType dtype) {
         default: return ScalarType::I64;
     }
 }
-bool supported(DType dtype) {
-    return dtype == DType::Bool || dtype == DType::UInt8 || dtype == DType::Int8 || dtype == DType::Int16 || dtype == DType::Int32 || dtype == DType::Int64 ||
-           dtype == DType::Float32 || dtype == DType::Float64;
-}
 
 // ---- what machine code calls
 
@@ -656,12 +652,12 @@ private:
             if (!code) refuse(node, "a tensor of a dtype that is not constant");
             dtype = dtype_of_code(*code);
         }
-        if (!supported(dtype)) refuse(node, std::string("a tensor of ") + kindling::name(dtype));
+        if (!loops_know(dtype)) refuse(node, std::string("a tensor of ") + kindling::name(dtype));
         if (a.size() > 2 && !(a[2].kind == Abstract::Known && (a[2].known.is_none() || (a[2].known.is(Item::Tag::Device) && a[2].known.device().type == DeviceType::CPU)))) refuse(node, "a tensor on another device");
         if (a.size() > 3 && !is_false(a[3])) refuse(node, "a tensor that requires grad");
         // By way of the default dtype, as PyTorch makes it: a float that is written to a tensor of float64 has been rounded to float32.
         const DType first = a[0].kind == Abstract::Bool ? DType::Bool : a[0].kind == Abstract::Int ? DType::Int64 : default_dtype();
-        if (!supported(first)) refuse(node, std::string("a tensor of ") + kindling::name(first));
+        if (!loops_know(first)) refuse(node, std::string("a tensor of ") + kindling::name(first));
         return element(dtype, cast(cast(a[0].word, first), dtype));
     }
     bool is_false(const Abstract& a) const {
@@ -933,7 +929,7 @@ private:
     Abstract binary(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         using scalar::Op;
         DType dtype = meet(a[0], a[1]);
-        if (!supported(dtype)) refuse(node, std::string("elements of ") + kindling::name(dtype));
+        if (!loops_know(dtype)) refuse(node, std::string("elements of ") + kindling::name(dtype));
         const bool floating = category(dtype) == 2, bools = dtype == DType::Bool;
         static constexpr struct { char name[6]; Op op; } comparisons[] = {{"lt", Op::Lt}, {"le", Op::Le}, {"gt", Op::Gt}, {"ge", Op::Ge}, {"eq", Op::Eq}, {"ne", Op::Ne}};
         for (const auto& each : comparisons)

@@ -2,6 +2,7 @@
 #include <climits>
 #include <cstring>
 
+#include "script/codes.h"
 #include "script/lowering.h"
 
 namespace kindling::script {
@@ -11,11 +12,13 @@ using namespace kind_of;
 MeaningRef Lowering::attribute(const MeaningRef& base, const std::string& name, const script::Range& range) {
     if (base->kind == Meaning::Module) {
         if (MeaningRef found = outside(base->name + "." + name, range)) return found;
-        static constexpr struct { char name[11]; int64_t code; } dtypes[] = {
-            {"uint8", 0}, {"int8", 1}, {"int16", 2}, {"int32", 3}, {"int64", 4}, {"long", 4}, {"float16", 5}, {"half", 5}, {"float32", 6}, {"float", 6},
-            {"float64", 7}, {"double", 7}, {"complex64", 9}, {"complex128", 10}, {"bool", 11}, {"bfloat16", 15}, {"int", 3}, {"short", 2}, {"strided", 0}};
-        for (const auto& each : dtypes)
-            if (name == each.name) return simple(graph_.constant(Item(each.code), range));
+        static constexpr struct { char name[7]; DType dtype; } others[] = {
+            {"long", DType::Int64}, {"half", DType::Float16}, {"float", DType::Float32}, {"double", DType::Float64}, {"int", DType::Int32}, {"short", DType::Int16}};
+        for (const auto& each : others)
+            if (name == each.name) return simple(graph_.constant(Item(code_of(each.dtype)), range));
+        for (int i = 0; i < dtype_count; i++)
+            if (name == kindling::name(static_cast<DType>(i))) return simple(graph_.constant(Item(code_of(static_cast<DType>(i))), range));
+        if (name == "strided") return simple(graph_.constant(Item(code_of(Layout::Strided)), range));
         return named(Meaning::Builtin, "aten::" + name);
     }
     if (base->kind == Meaning::Submodule || (base->kind == Meaning::Simple && base->value->type->is(TypeKind::Class) && base->value->type->definition)) return member(base, name, range);

@@ -79,11 +79,7 @@ bool is_plain(const TensorImpl* impl) {
     if (impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided || !impl->storage) return false;
     uint32_t watched = key::watching;
     if (!thread_state.grad_mode) watched &= ~static_cast<uint32_t>(key::Autograd);
-    if (key_of(impl) & watched) return false;
-    switch (impl->dtype) {
-        case DType::Bool: case DType::UInt8: case DType::Int8: case DType::Int16: case DType::Int32: case DType::Int64: case DType::Float32: case DType::Float64: return true;
-        default: return false;
-    }
+    return !(key_of(impl) & watched) && loops_know(impl->dtype);
 }
 
 void store_number(const Tensor& tensor, scalar::Slot slot) {

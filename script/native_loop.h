@@ -39,6 +39,11 @@ struct LoweredLoop {
     std::vector<size_t> written;         // tensors whose writes are counted
 };
 
+/// The dtypes whose elements loops compute with.
+constexpr bool loops_know(DType dtype) {
+    return dtype == DType::Bool || dtype == DType::UInt8 || (dtype >= DType::Int8 && dtype <= DType::Int64) || dtype == DType::Float32 || dtype == DType::Float64;
+}
+
 /// What is known of a tensor that comes in.
 struct TensorFacts {
     DType dtype;
