@@ -14,15 +14,15 @@ AccumulateGrad::AccumulateGrad(Tensor variable_) : GradNode(Kind::Accumulate), v
 static bool layout_fits(const Tensor& grad, const Tensor& variable) {
     const TensorImpl *g = grad.impl(), *v = variable.impl();
     if (!v->non_overlapping_dense) return g->contiguous;
-    if (g->ndim != v->ndim) return g->ndim > v->ndim && g->contiguous;   // the variable's shape was changed since
-    for (int64_t d = 0; d < variable.dim(); d++)
-        if (v->sizes()[static_cast<size_t>(d)] > 1 && g->strides()[static_cast<size_t>(d)] != v->strides()[static_cast<size_t>(d)]) return false;
+    if (g->ndim > v->ndim) return g->contiguous;   // the variable's shape was changed since; with more dimensions now, the first count
+    for (int64_t d = 0; d < grad.dim(); d++)
+        if (g->sizes()[static_cast<size_t>(d)] != 1 && g->strides()[static_cast<size_t>(d)] != v->strides()[static_cast<size_t>(d)]) return false;
     return true;
 }
 
 static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
     const TensorImpl* v = variable.impl();
-    if ((grad.impl()->key & key::Dispatch) || !v->non_overlapping_dense) return tape::contiguous_clone(grad);
+    if ((grad.impl()->key & key::Dispatch) || !v->non_overlapping_dense || grad.dim() > variable.dim()) return tape::contiguous_clone(grad);
     Tensor fresh = make_tensor(v->sizes(), v->strides(), grad.dtype(), grad.device());
     tape::copy_(fresh, grad);
     return fresh;

@@ -605,6 +605,22 @@ struct Trouble {
     PyObject* object = nullptr;
 };
 
+/// One argument of a call. Functions of torch.ops take for a flag whatever has a truth of its own: numbers, tensors, None.
+static Fit convert_argument(const Signature& s, const Parameter& p, PyObject* object, Call& call) {
+    Value& value = call.values[p.place];
+    const Fit fit = convert(*p.argument, object, value, call.arena, p.numbers);
+    if (fit != Fit::No || !s.outs_by_name || p.argument->type != Type::Bool || p.argument->list) return fit;
+    const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
+    if (object != Py_None && !(methods && methods->nb_bool)) return Fit::No;
+    const int truth = PyObject_IsTrue(object);
+    if (truth < 0) {
+        PyErr_Clear();
+        return Fit::No;
+    }
+    value = Value(truth == 1);
+    return Fit::Yes;
+}
+
 static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call, Trouble& trouble) {
     const Schema& schema = *s.op->schema;
     size_t all = schema.arguments.size();
@@ -624,7 +640,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
     if (s.unreduced) call.values[s.unreduced] = int64_t{0};
     for (Py_ssize_t i = 0; i < used; i++) {
         const Parameter& p = s.parameters[i];
-        Fit fit = convert(*p.argument, args[i], call.values[p.place], call.arena, p.numbers);
+        Fit fit = convert_argument(s, p, args[i], call);
         if (fit != Fit::Yes) {
             trouble = {Trouble::Kind::Type, static_cast<int>(i), nullptr, false, args[i]};
             return fit;
@@ -667,7 +683,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             const Parameter& p = s.parameters[found];
             // An explicit None means the default, as torch has it for every option of a factory.
             if (object == Py_None && p.argument->has_default && !p.argument->optional && is_option(*p.argument)) continue;
-            Fit fit = convert(*p.argument, object, call.values[p.place], call.arena, p.numbers);
+            Fit fit = convert_argument(s, p, object, call);
             if (fit != Fit::Yes) {
                 trouble = {Trouble::Kind::Type, found, name, true, object};
                 return fit;

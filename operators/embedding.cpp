@@ -482,10 +482,10 @@ OPERATORS(embedding) {
             // [n, i] x [k, i, j] -> [k, n, j], times [n, j], summed over j.
             Tensor left = matmul(unsqueeze(a, 0), weight);
             Tensor y = contiguous(t(sum(mul(left, unsqueeze(b, 0)), generated::ints<2>(), false, category(left.dtype()) < 2 ? left.dtype() : DType::None)));
-            if (bias.defined()) y = add(y, bias);
             Sizes sizes = input1.sizes();
             sizes[sizes.size() - 1] = weight.size(0);
-            return untied(reshape(y, sizes));
+            y = reshape(y, sizes);
+            return untied(bias.defined() ? add(y, bias) : y);
         }),
     });
     declare("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", {

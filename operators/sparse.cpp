@@ -148,9 +148,11 @@ static void check_coo(const Tensor& indices, const Tensor& values, IntList size,
     KINDLING_CHECK(Runtime, dims + dense == static_cast<int64_t>(size.size()), "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = %zu, sparse_dim = %ld, dense_dim = %ld",
                    size.size(), dims, dense);
     KINDLING_CHECK(Runtime, indices.size(1) == values.size(0), "indices and values must have same nnz, but got nnz from indices: %ld, nnz from values: %ld", indices.size(1), values.size(0));
-    Sizes expected = joined(values.size(0), behind(size, dims));
-    KINDLING_CHECK(Runtime, IntList(expected) == values.sizes(), "values has incorrect size, expected %s, got %s", str(expected).c_str(), str(values.sizes()).c_str());
-    if (!thorough) return;
+    if (!thorough) {   // the thorough check is of the places alone, as in PyTorch; what makes the tensor looks at the values as well
+        Sizes expected = joined(values.size(0), behind(size, dims));
+        KINDLING_CHECK(Runtime, IntList(expected) == values.sizes(), "values has incorrect size, expected %s, got %s", str(expected).c_str(), str(values.sizes()).c_str());
+        return;
+    }
     KINDLING_CHECK(Runtime, !indices.numel() || indices.dtype() == DType::Int64, "expected scalar type Long but found %s", scalar_type_name(indices.dtype()));
     if (!indices.numel() || indices.is_meta()) {
         for (int64_t d = 0; d < dims; d++) KINDLING_CHECK(Runtime, size[static_cast<size_t>(d)] > 0 || !indices.numel(), "found size 0 with indices");

@@ -94,7 +94,8 @@ def writes_what_it_reads(lines, number):
 
 
 def written_by_refused(lines, number):
-    """The variables that PyTorch changed in statements that it refused: whose numbers, memory or shape are others afterwards."""
+    """The variables that PyTorch changed in statements that it refused, and those that read one of these later: whose numbers, memory or
+    shape are others afterwards."""
     scope = dict(SCOPES[torch], log=[])
     seed(torch, number)
 
@@ -116,6 +117,9 @@ def written_by_refused(lines, number):
                 after = state()
                 changed |= {name for name, seen in before.items() if name in after and
                             (seen[:4] != after[name][:4] or not torch.equal(seen[4].nan_to_num(-1e300), after[name][4].nan_to_num(-1e300)))}
+            else:
+                if made := re.match(r"\s*(v\d+) = (.*)", line):
+                    changed |= {made[1]} if changed & set(re.findall(r"\bv\d+\b", made[2])) else set()
     return changed
 
 
@@ -387,8 +391,8 @@ def decided_by_rounding(theirs, ours, nearby, size):
             # Where one is not finite and the other is, or both in another way, it moves by any amount.
             moved = torch.maximum(moved, torch.where(change.isnan(), torch.where(one.isnan() & parts(value).isnan(), 0.0, float("inf")), change))
         near = (one - other).abs() <= SLACK * moved + TOLERANCE.get(his.value.dtype, 0) * torch.maximum(one.abs(), torch.tensor(size))
-        # Of what moves by as much as it is no digit holds: it may be infinite as well.
-        near |= other.isinf() & (moved >= one.abs() / 2) | one.isinf() & (moved >= other.abs() / 2)
+        # Of what moves by as much as it is no digit holds: it may be infinite as well, or NaN of an infinity.
+        near |= ~other.isfinite() & (moved >= one.abs() / 2) | ~one.isfinite() & (moved >= other.abs() / 2)
         if not (near | (one == other) | (one.isnan() & other.isnan()) | moved.isinf()).all():
             return False
     return True

@@ -608,3 +608,15 @@ def test_arguments_are_kept_before_the_write(write, pack):
              "from contextlib import nullcontext\n")
     same(f"try:\n    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t) if pack else nullcontext(): {write}\nexcept ZeroDivisionError: r = 'refused'\n"
          "try: x.sum().backward()\nexcept RuntimeError: r = 'written'\nr, x, x._version, a.grad", setup)
+
+
+@pytest.mark.parametrize("graph", ["a[...]", "a * 2", "a.view_as(a)"])
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_a_leaf_that_gets_dimensions_after_a_graph_was_made_of_it(graph, mode):
+    same(f"kept = {graph}\nwith torch.{mode}(): a.unsqueeze_(0)\n(a * a).sum().backward(retain_graph=True)\na.shape, a.grad.shape, a.grad",
+         "a = torch.tensor(-1.98, requires_grad=True)")
+
+
+def test_a_leaf_that_lost_dimensions_gets_gradients_from_before():
+    same("d = c - a\nwith torch.no_grad(): a.squeeze_()\n(d * d).sum().backward()\n(d * d).sum().backward()\na.grad, c.grad",
+         "a = torch.tensor([[1., 2., 3.]], requires_grad=True)\nc = torch.ones(2, 1, 3, requires_grad=True)\nd = None")

@@ -1,0 +1,33 @@
+"""What random calls of operators found (tests/fuzz/differences.py and empties.py), by class; PyTorch is asked for each."""
+import pytest
+from both import same
+
+
+@pytest.mark.parametrize("truth", ["1", "0", ".5", "0j", "None", "torch.tensor(1)", "torch.ones(1)", "1 << 31"])
+@pytest.mark.parametrize("call", ["sort(x, descending={})", "sort(x, stable={})", "sum(x, [0], {})", "sum(x, [0], keepdim={})", "histogram(x, 3, density={})",
+                                  "histogram(x, torch.tensor([0., 1., 2.]), density={})", "histogram.bin_ct(x, 3, range=[0., 2.], density={})", "any.dim(x, 0, {})"])
+def test_functions_of_ops_take_what_has_a_truth(call, truth):
+    same(f"r = torch.ops.aten.{call.format(truth)}\nr if isinstance(r, torch.Tensor) else [*r]", "x = torch.tensor([1., .5])")
+
+
+@pytest.mark.parametrize("made", ["torch.sort(x, descending=1)", "torch.sum(x, 0, keepdim=1)", "x.sort(0, 1)", "torch.any(x, 0, 1)"])
+def test_functions_of_torch_do_not(made):
+    same(f"try: r = {made}\nexcept TypeError: r = 'refused'\nr", "x = torch.tensor([1., .5])\nr = 0")
+
+
+@pytest.mark.parametrize("number", ["-1e308", "1e308", "1e5", "float('inf')", "-7."])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_means_beyond_the_dtype(number, dtype):
+    same(f"torch.normal({number}, torch.zeros(2, dtype=torch.{dtype}))")
+
+
+@pytest.mark.parametrize("bias", ["torch.ones(5)", "torch.ones(5, 1, 5)", "torch.ones(5, 2, 3, 1)", "torch.ones(5, 2, 3, 5)", "torch.ones(2)", "None"])
+def test_bias_of_bilinear(bias):
+    same(f"torch.bilinear(torch.ones(2, 3, 3), torch.ones(2, 3, 4), torch.ones(5, 3, 4), {bias})", message=False)   # ours names the operator and the shapes
+
+
+@pytest.mark.parametrize("parts", ["torch.zeros(1, 0).long(), torch.zeros(0, 1), [1, 0]", "torch.zeros(1, 1).long(), torch.zeros(1, 3), [1, 0]", "torch.zeros(1, 1).long(), torch.zeros(1, 3), [1, 3]",
+                                   "torch.ones(1, 1).long(), torch.zeros(1, 3), [1, 3]", "torch.zeros(1, 1).long(), torch.zeros(1, 3), [3]"])
+@pytest.mark.parametrize("call", ["torch.ops.aten._validate_sparse_coo_tensor_args({})", "torch.sparse_coo_tensor({}, check_invariants=True).to_dense()"])
+def test_parts_of_sparse_tensors(call, parts):
+    same(call.format(parts))
