@@ -513,7 +513,11 @@ PyObject* set_script_error() {
 
 PyObject* type_object(ks::TypeRef type) {
     Object make(checked(import("kindling._types", "_of_text"))), text(checked(text_object(str(type))));
-    return PyObject_CallOneArg(make.get(), text.get());
+    Object made(checked(PyObject_CallOneArg(make.get(), text.get())));
+    if (!type->definition && type->parts.empty()) return made.take();
+    Object handle(checked(type_handle(type)));   // what the text does not say: the class that is meant
+    if (PyObject_SetAttrString(made.get(), "_script_type", handle.get())) throw_python();
+    return made.take();
 }
 
 static void print_here(const std::string& text) {
@@ -534,7 +538,7 @@ static Item call_here(void* object, const Item* arguments, size_t count, ks::Typ
 }
 
 bool init_script(PyObject* module) {
-    if (!init_script_class(module)) return false;
+    if (!init_script_class(module) || !init_script_graph(module)) return false;
     static PyMethodDef functions[] = {
         {"_script_unit", make_unit, METH_O, nullptr},
         {"_script_function_type", set_face, METH_O, nullptr},

@@ -54,7 +54,8 @@ ks::Function* function_of(PyObject* object);            // null if it is none
 PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssize_t count, PyObject* keyword_names, const ks::Item* self = nullptr);
 /// The Python object of a graph.
 PyObject* graph_object(std::shared_ptr<ks::Graph> graph);
-const ks::Graph& graph_in(PyObject* object);            // TypeError for anything else
+ks::Graph& graph_in(PyObject* object);                  // TypeError for anything else
+bool init_script_graph(PyObject* module);
 /// In a catch clause: makes the current exception the Python error; what a script raised is a torch.jit.Error.
 PyObject* set_script_error();
 

@@ -189,7 +189,7 @@ _FILES = {
     "_types": "AnyType Argument AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FunctionSchema FutureType "
               "InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType "
               "StringType SymBoolType SymIntType TensorType TupleType Type UnionType parse_schema unify_type_list",
-    "_graph": "Block Graph Node Use Value parse_ir",
+    "_native_names": "Block Graph Node Use Value",
     "_script": "AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule Code "
                "CompleteArgumentSpec ConcreteModuleType DeepCopyMemoTable DeserializationStorageContext ErrorReport FatalError FileCheck "
                "Future Gradient IODescriptor JITException LockingLogger ModuleDict NoopLogger OperatorInfo ParameterDict "

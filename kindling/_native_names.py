@@ -25,6 +25,7 @@ _jit_set_nvfuser_enabled, _jit_set_texpr_fuser_enabled, _jit_can_fuse_on_cpu, _j
 _jit_set_nvfuser_guard_mode = _jit_set_nvfuser_horizontal_mode = _jit_set_nvfuser_single_node_mode = lambda flag: False
 _jit_set_bailout_depth = _jit_set_num_profiled_runs = lambda number: number
 _jit_pass_inline = _jit_pass_lint = _jit_clear_class_registry = nothing("_jit_pass")
+Block, Graph, Node, Use, Value = map(_C._graph_type, ("Block", "Graph", "Node", "Use", "Value"))
 _set_math_sdp_allow_fp16_bf16_reduction = kindling._import("kindling.backends.cuda").allow_fp16_bf16_reduction_math_sdp
 
 

@@ -360,6 +360,11 @@ _WORDS = {"Tensor": TensorType, "Scalar": NumberType, "int": IntType, "float": F
 
 
 def _in_schema(kind):
+    if type(kind) is TensorType and kind._known[0] is not None:
+        dtype, device, sizes, strides, grad = kind._known
+        parts = [str(each) for each in sizes or ()] + ([f"strides={strides}"] if strides else [])
+        parts += ([f"requires_grad={int(grad)}"] if grad is not None else []) + ([f"device={device}"] if device else [])
+        return next(name for name, each in _C._scalar_types().items() if each is dtype) + (f"({', '.join(parts)})" if parts else "")
     if type(kind) is ListType:
         return _in_schema(kind._inside[0]) + "[]"
     if type(kind) is OptionalType:
@@ -548,6 +553,8 @@ class _Reader:
                     if word != "Union" else UnionType(inside)
             elif word in _WORDS:
                 made = _WORDS[word].get()
+            elif word in _C._scalar_types():
+                made = self.seen(_C._scalar_types()[word])
             elif word.startswith("__torch__"):
                 made = ClassType(word)
             elif word[0].islower() and word.isalpha() and len(word) <= 2:
@@ -570,6 +577,22 @@ class _Reader:
                 made = OptionalType(made)
             else:
                 return made, length, alias
+
+    def seen(self, dtype):
+        """What a tensor looked like: ``(2, 3, strides=[3, 1], requires_grad=0, device=cpu)``, or nothing more."""
+        import kindling
+        found = self.read(self.match(r"\((?:[^()\[\]]|\[[^\]]*\])*\)"), None) or "()"
+        strides = self.match(r"strides=\[([^\]]*)\]").search(found)
+        plain = found if strides is None else found[:strides.start()] + found[strides.end():]
+        parts = [each.strip() for each in plain[1:-1].split(",") if each.strip()]
+        known = dict(each.split("=") for each in parts if "=" in each)
+        sizes = [int(each) if each.isdigit() else None for each in parts if "=" not in each]
+        made = object.__new__(TensorType)
+        made._inside = ()
+        made._known = (dtype, kindling.device(known["device"]) if "device" in known else None, sizes if sizes or "requires_grad" in known else None,
+                       [int(each) for each in strides.group(1).split(",")] if strides else [] if "requires_grad" in known else None,
+                       known["requires_grad"] == "1" if "requires_grad" in known else None)
+        return made
 
     def literal(self, kind):
         while type(kind) is OptionalType:

@@ -232,8 +232,7 @@ private:
             return node->is("prim::GetAttr") ? Do::GetAttribute : Do::SetAttribute;
         }
         if ((made.builtin = object_builtin(node->kind))) return Do::Builtin;
-        const Signature* signature = node->signature;
-        if (!signature) signature = signature_for(node);
+        const Signature* signature = node->schema();
         if (signature && signature->op) {
             made.signature = signature;
             return Do::Operator;
@@ -266,22 +265,6 @@ private:
         std::vector<Item> items;
         for (int64_t i = 0; i < tensor.size(0); i++) items.push_back(nested_list(kindling::select(tensor, 0, i), depth - 1, kind));
         return Item::list(type, std::move(items));
-    }
-    /// Of a node that was made without overload resolution: the first that takes the types of its inputs.
-    static const Signature* signature_for(const Node* node) {
-        for (const Signature* each : signatures_of(node->kind)) {
-            if (each->formals.size() != node->inputs.size()) continue;
-            TypeVariables variables;
-            bool fits = true;
-            for (size_t i = 0; fits && i < node->inputs.size(); i++) {
-                const TypeRef actual = node->inputs[i]->type;
-                fits = match(each->formals[i].type, actual, variables).empty();
-                const TypeRef wanted = fits ? substitute(each->formals[i].type, variables) : nullptr;
-                fits = wanted && is_subtype(actual, wanted);
-            }
-            if (fits) return each;
-        }
-        return nullptr;
     }
 
     const Function& function_;

@@ -281,21 +281,6 @@ void pool(Block* block, std::vector<Node*>& known) {
 
 // ---- the order of what control flow gives: that of first uses
 
-size_t depth(const Block* block) { return block->owner ? 1 + depth(block->owner->block) : 0; }
-bool before(const Node* a, const Node* b) {
-    size_t da = depth(a->block), db = depth(b->block);
-    for (; da > db; da--) if ((a = a->block->owner) == b) return false;
-    for (; db > da; db--) if ((b = b->block->owner) == a) return true;
-    while (a->block != b->block) {
-        const Node *up_a = a->block->owner, *up_b = b->block->owner;
-        if (up_a == up_b) return a->block == up_a->blocks[0];
-        a = up_a, b = up_b;
-    }
-    for (const Node* node = a; ; node = node->next) {
-        if (node == b) return a != b;
-        if (node == node->block->end) return false;
-    }
-}
 bool before(const Use& a, const Use& b) { return a.user == b.user ? a.offset < b.offset : before(a.user, b.user); }
 
 template <class T> void permute(std::vector<T>& all, const std::vector<size_t>& order, size_t skipped = 0) {

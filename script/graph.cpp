@@ -2,6 +2,8 @@
 #include "script/graph.h"
 
 #include <algorithm>
+#include <cstring>
+#include <unordered_set>
 
 namespace kindling::script {
 
@@ -150,6 +152,12 @@ const Item* Node::attribute(const char* name) const {
     return nullptr;
 }
 
+const std::shared_ptr<Graph>* Node::subgraph() const {
+    for (const Attribute& each : attributes)
+        if (each.graph) return &each.graph;
+    return nullptr;
+}
+
 void Block::destroy() {
     end->clear_inputs();
     while (end->previous != parameters) end->previous->destroy();
@@ -226,30 +234,42 @@ std::string typed(const std::vector<Value*>& values, const char* between = ", ")
     return out;
 }
 
-void print(std::string& out, const Node* node, size_t level) {
-    out.append(2 * level, ' ') += typed(node->outputs) + " = ";
-    if (const Item* how = node->is("prim::PythonOp") ? node->attribute("how") : nullptr) {   // of a trace
-        out += "^" + node->attribute("name")->text() + "[inplace=0, module=" + str(*node->attribute("module")) + ", Subgraph=<Graph>](" + how->text() + ")";
-    } else {
-        out += node->kind;
-    }
-    if (!node->attributes.empty() && !(node->is("prim::PythonOp") && node->attribute("how"))) {
+using Groups = std::vector<const Node*>;   // whose bodies are written below
+
+void print(std::string& out, const Attribute& attribute) {
+    out += attribute.name + "=";
+    if (attribute.graph) out += "<Graph>";
+    else if (attribute.kind && !std::strcmp(attribute.kind, "ty")) out += str(attribute.types[0]);
+    else if (attribute.kind && !std::strcmp(attribute.kind, "ts")) out += "[<Tensors>]";
+    else if (attribute.types.empty()) out += attribute.item.is(Item::Tag::Bool) ? std::to_string(attribute.item.truth()) : str(attribute.item);
+    else {
         out += "[";
-        for (const Attribute& each : node->attributes) {
-            if (&each != &node->attributes[0]) out += ", ";
-            out += each.name + "=";
-            if (each.types.empty()) out += each.item.is(Item::Tag::Bool) ? std::to_string(each.item.truth()) : str(each.item);
-            else {
-                out += "[";
-                for (size_t i = 0; i < each.types.size(); i++) out += (i ? ", " : "") + str(each.types[i]);
-                out += "]";
-            }
-        }
+        for (size_t i = 0; i < attribute.types.size(); i++) out += (i ? ", " : "") + str(attribute.types[i]);
         out += "]";
     }
+}
+
+void print(std::string& out, const Node* node, size_t level, bool ranges, Groups* groups) {
+    out.append(2 * level, ' ') += typed(node->outputs) + " = ";
+    const Item* how = node->is("prim::PythonOp") ? node->attribute("how") : nullptr;   // of a trace
+    if (how) out += "^" + node->attribute("name")->text() + "[inplace=0, module=" + str(*node->attribute("module")) + ", Subgraph=<Graph>](" + how->text() + ")";
+    else out += node->kind;
+    const bool group = groups && node->subgraph();
+    if (group) {
+        out += "_" + std::to_string(groups->size());
+        groups->push_back(node);
+    }
+    std::string all;
+    if (!how)
+        for (const Attribute& each : node->attributes) {
+            if (group && (each.graph || node->is("prim::DifferentiableGraph"))) continue;
+            if (!all.empty()) all += ", ";
+            print(all, each);
+        }
+    if (!all.empty()) out += "[" + all + "]";
     out += "(" + names_of(node->inputs) + ")";
     if (!node->scope.empty()) out += ", scope: " + node->scope;
-    if (node->range.source) {
+    if (ranges && node->range.source) {
         size_t line, column;
         node->range.place(line, column);
         out += format(" # %s:%zu:%zu", node->range.source->file.c_str(), line, column);
@@ -258,23 +278,91 @@ void print(std::string& out, const Node* node, size_t level) {
     for (size_t i = 0; i < node->blocks.size(); i++) {
         const Block* block = node->blocks[i];
         out.append(2 * (level + 1), ' ') += "block" + std::to_string(i) + "(" + typed(block->inputs()) + "):\n";
-        for (const Node* each = block->first(); each != block->end; each = each->next) print(out, each, level + 2);
+        for (const Node* each = block->first(); each != block->end; each = each->next) print(out, each, level + 2, ranges, groups);
         out.append(2 * (level + 2), ' ') += "-> (" + names_of(block->outputs()) + ")\n";
     }
 }
 
 }  // namespace
 
-std::string Node::str() const {
+std::string Node::str(bool ranges) const {
     std::string out;
-    print(out, this, 0);
+    print(out, this, 0, ranges, nullptr);
     return out;
 }
 
-std::string Graph::str() const {
+std::string Graph::str(bool ranges) const {
     std::string out = "graph(" + typed(block->inputs(), ",\n      ") + "):\n";
-    for (const Node* node = block->first(); node != block->end; node = node->next) print(out, node, 1);
-    return out + "  return (" + names_of(block->outputs()) + ")\n";
+    Groups groups;
+    for (const Node* node = block->first(); node != block->end; node = node->next) print(out, node, 1, ranges, &groups);
+    out += "  return (" + names_of(block->outputs()) + ")\n";
+    for (size_t i = 0; i < groups.size(); i++)
+        out += "with " + groups[i]->kind + "_" + std::to_string(i) + " = " + (*groups[i]->subgraph())->str(ranges);
+    return out;
+}
+
+// ---- whole graphs
+
+namespace {
+size_t depth(const Block* block) { return block->owner ? 1 + depth(block->owner->block) : 0; }
+
+void lint_block(const Block* block, std::unordered_set<const Value*>& known) {
+    for (const Value* input : block->inputs()) known.insert(input);
+    const auto check = [&](const Node* node) {
+        for (size_t i = 0; i < node->inputs.size(); i++) {
+            const Value* value = node->inputs[i];
+            KINDLING_CHECK(Runtime, known.count(value), "%s reads %%%s, which is not made before it", node->kind.c_str(), value->name().c_str());
+            const bool noted = std::any_of(value->uses.begin(), value->uses.end(), [&](const Use& use) { return use.user == node && use.offset == i; });
+            KINDLING_CHECK(Runtime, noted, "%%%s does not know that %s uses it", value->name().c_str(), node->kind.c_str());
+        }
+    };
+    for (const Node* node = block->first(); node != block->end; node = node->next) {
+        check(node);
+        for (const Block* inner : node->blocks) lint_block(inner, known);
+        for (const Value* output : node->outputs) known.insert(output);
+        if (const std::shared_ptr<Graph>* body = node->subgraph()) (*body)->lint();
+    }
+    check(block->end);
+}
+}  // namespace
+
+void Graph::lint() const {
+    std::unordered_set<const Value*> known;
+    lint_block(block, known);
+}
+
+bool before(const Node* a, const Node* b) {
+    size_t da = depth(a->block), db = depth(b->block);
+    for (; da > db; da--) if ((a = a->block->owner) == b) return false;
+    for (; db > da; db--) if ((b = b->block->owner) == a) return true;
+    while (a->block != b->block) {
+        const Node *up_a = a->block->owner, *up_b = b->block->owner;
+        if (up_a == up_b) return a->block == up_a->blocks[0];
+        a = up_a, b = up_b;
+    }
+    for (const Node* node = a; ; node = node->next) {
+        if (node == b) return a != b;
+        if (node == node->block->end) return false;
+    }
+}
+
+std::shared_ptr<Graph> copy_of(const Graph& graph) {
+    auto made = std::make_shared<Graph>();
+    made->block->clone_from(graph.block, [](Value* value) { return value; });
+    return made;
+}
+
+std::vector<Value*> insert_graph(Graph& into, const Graph& body, const std::vector<Value*>& inputs) {
+    std::unordered_map<const Value*, Value*> known;
+    for (size_t i = 0; i < inputs.size(); i++) known[body.block->inputs()[i]] = inputs[i];
+    const std::function<Value*(Value*)> find = [&](Value* value) { return known.at(value); };
+    for (const Node* each = body.block->first(); each != body.block->end; each = each->next) {
+        Node* copy = into.insert(into.clone(each, find));
+        for (size_t i = 0; i < each->outputs.size(); i++) known[each->outputs[i]] = copy->outputs[i];
+    }
+    std::vector<Value*> outputs;
+    for (Value* output : body.block->outputs()) outputs.push_back(find(output));
+    return outputs;
 }
 
 }  // namespace kindling::script

@@ -37,6 +37,8 @@ struct Attribute {
     std::string name;
     Item item;
     std::vector<TypeRef> types;          // of an isinstance
+    const char* kind = nullptr;          // as programs ask for it: "is"; null: as the item says
+    std::shared_ptr<Graph> graph = {};   // of a group of nodes: its body
 };
 
 struct KINDLING_VISIBLE Node {
@@ -72,11 +74,16 @@ struct KINDLING_VISIBLE Node {
     /// Takes it out of the graph with its blocks. What it gives must not be used.
     void destroy();
     const Item* attribute(const char* name) const;
-    std::string str() const;
-
-private:
+    const std::shared_ptr<Graph>* subgraph() const;   // null if it has none
+    /// The operator or builtin that it calls, found by the types of its inputs where it was made without; null if it is none.
+    const Signature* schema() const;
+    /// Takes it out of its block, to be put elsewhere.
     void unlink();
+    std::string str(bool ranges = true) const;
 };
+
+/// Whether `a` runs before `b`; they may stand in different blocks of a graph.
+KINDLING_VISIBLE bool before(const Node* a, const Node* b);
 
 /// A sequence of nodes: from `first()` to `end`, which stands for what the block gives.
 struct KINDLING_VISIBLE Block {
@@ -114,7 +121,9 @@ struct KINDLING_VISIBLE Graph {
     Node* create_load(const std::string& name, TypeRef type);
     Node* create_store(const std::string& name, Value* value);
 
-    std::string str() const;
+    std::string str(bool ranges = true) const;
+    /// RuntimeError if a node reads what is made later, or not at all.
+    void lint() const;
 
 private:
     friend struct Value;
@@ -146,6 +155,16 @@ KINDLING_VISIBLE const Item* constant_of(const Value* value);
 KINDLING_VISIBLE bool must_be_none(const Value* value);
 /// "x" of "x.3".
 std::string base_name(const std::string& name, size_t* suffix = nullptr);
+
+/// A copy: of the same numbers only if the graph's are those of its text.
+KINDLING_VISIBLE std::shared_ptr<Graph> copy_of(const Graph& graph);
+/// Copies of a graph's nodes before a node of another graph, with `inputs` for its inputs; what it gives.
+KINDLING_VISIBLE std::vector<Value*> insert_graph(Graph& into, const Graph& body, const std::vector<Value*>& inputs);
+
+/// From the text of a graph. RuntimeError that shows the place where it is none.
+KINDLING_VISIBLE std::shared_ptr<Graph> parse_graph(const std::string& text, bool tensor_constants = false);
+/// A type as graphs write it.
+KINDLING_VISIBLE TypeRef parse_type(const std::string& text);
 
 template <class F> Node* Graph::clone(const Node* node, F map) {
     Node* copy = create(node->kind, {}, 0);

@@ -20,18 +20,12 @@ void inline_calls(Block* block) {
         const Function* callee = callee_of(node);
         if (callee && callee->graph) {
             const std::shared_ptr<Graph> body = inlined(*callee->graph);
-            const size_t skip = node->is("prim::CallFunction");
-            std::unordered_map<const Value*, Value*> known;
-            for (size_t i = 0; i < body->block->inputs().size(); i++) known[body->block->inputs()[i]] = node->inputs[i + skip];
-            const std::function<Value*(Value*)> find = [&](Value* value) { return known.at(value); };
+            const std::vector<Value*> inputs(node->inputs.begin() + node->is("prim::CallFunction"), node->inputs.end());
             Inserting at(graph, node);
-            for (const Node* each = body->block->first(); each != body->block->end; each = each->next) {
-                Node* copy = graph.insert(graph.clone(each, find));
-                for (size_t i = 0; i < each->outputs.size(); i++) known[each->outputs[i]] = copy->outputs[i];
-            }
+            const std::vector<Value*> given = insert_graph(graph, *body, inputs);
             std::vector<std::pair<Value*, std::string>> names;
             for (size_t i = 0; i < node->outputs.size(); i++) {
-                Value *old = node->outputs[i], *made = find(body->block->outputs()[i]);
+                Value *old = node->outputs[i], *made = given[i];
                 if (!old->given.empty() && made->node->block == block) names.emplace_back(made, old->given);
                 old->replace_uses(made);
             }
@@ -45,8 +39,7 @@ void inline_calls(Block* block) {
 }  // namespace
 
 std::shared_ptr<Graph> inlined(const Graph& graph) {
-    auto made = std::make_shared<Graph>();
-    made->block->clone_from(graph.block, [](Value* value) { return value; });
+    std::shared_ptr<Graph> made = copy_of(graph);
     inline_calls(made->block);
     return made;
 }

@@ -246,4 +246,21 @@ Value* call_builtin(Graph& graph, const Range& range, const std::string& name, c
     return graph.insert(graph.create_with("prim::TupleConstruct", tuple_of(types), node->outputs))->output();
 }
 
+const Signature* Node::schema() const {
+    if (signature) return signature;
+    for (const Signature* each : signatures_of(kind)) {
+        if (inputs.size() < each->formals.size() || (inputs.size() > each->formals.size() && !each->variadic)) continue;
+        TypeVariables variables;
+        bool fits = true;
+        for (size_t i = 0; fits && i < each->formals.size(); i++) {
+            const TypeRef actual = inputs[i]->type;
+            fits = script::match(each->formals[i].type, actual, variables).empty();
+            const TypeRef wanted = fits ? substitute(each->formals[i].type, variables) : nullptr;
+            fits = wanted && is_subtype(actual, wanted);
+        }
+        if (fits) return each;
+    }
+    return nullptr;
+}
+
 }  // namespace kindling::script

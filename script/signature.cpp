@@ -112,13 +112,7 @@ private:
         }
     }
     TypeRef named(const std::string& name) {
-        static constexpr struct { char name[14]; TypeKind kind; } words[] = {
-            {"Tensor", TypeKind::Tensor}, {"int", TypeKind::Int}, {"SymInt", TypeKind::Int}, {"float", TypeKind::Float}, {"bool", TypeKind::Bool},
-            {"complex", TypeKind::Complex}, {"str", TypeKind::Str}, {"Scalar", TypeKind::Number}, {"number", TypeKind::Number}, {"ScalarType", TypeKind::Int},
-            {"Layout", TypeKind::Int}, {"MemoryFormat", TypeKind::Int}, {"Device", TypeKind::Device}, {"Generator", TypeKind::Generator},
-            {"Stream", TypeKind::Stream}, {"Storage", TypeKind::Storage}, {"Any", TypeKind::Any}, {"None", TypeKind::None}, {"list", TypeKind::AnyList}, {"tuple", TypeKind::AnyTuple}, {"AnyEnumType", TypeKind::AnyEnum}};
-        for (const auto& each : words)
-            if (name == each.name) return type_of(each.kind);
+        if (const TypeRef known = type_word(name)) return known;
         return std::islower(static_cast<unsigned char>(name[0])) ? variable(name) : class_named(name);
     }
     void read_default(Formal& formal) {
@@ -168,6 +162,17 @@ private:
 };
 
 }  // namespace
+
+TypeRef type_word(const std::string& name) {
+    static constexpr struct { char name[14]; TypeKind kind; } words[] = {
+        {"Tensor", TypeKind::Tensor}, {"int", TypeKind::Int}, {"SymInt", TypeKind::Int}, {"float", TypeKind::Float}, {"bool", TypeKind::Bool},
+        {"complex", TypeKind::Complex}, {"str", TypeKind::Str}, {"Scalar", TypeKind::Number}, {"number", TypeKind::Number}, {"ScalarType", TypeKind::Int},
+        {"Layout", TypeKind::Int}, {"MemoryFormat", TypeKind::Int}, {"Device", TypeKind::Device}, {"Generator", TypeKind::Generator},
+        {"Stream", TypeKind::Stream}, {"Storage", TypeKind::Storage}, {"Any", TypeKind::Any}, {"None", TypeKind::None}, {"NoneType", TypeKind::None}, {"list", TypeKind::AnyList}, {"tuple", TypeKind::AnyTuple}, {"AnyEnumType", TypeKind::AnyEnum}};
+    for (const auto& each : words)
+        if (name == each.name) return type_of(each.kind);
+    return nullptr;
+}
 
 Signature parse_signature(const std::string& text) { return Reader(text).read(); }
 

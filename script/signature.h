@@ -40,6 +40,8 @@ struct KINDLING_VISIBLE Signature {
 
 /// All overloads of "aten::add" in TorchScript's order: tensor operators, then the language's builtins. They live for ever.
 KINDLING_VISIBLE const std::vector<const Signature*>& signatures_of(const std::string& name);
+/// A type of one word, as schemas and graphs write it; null if there is none of that name.
+TypeRef type_word(const std::string& word);
 /// From text; types are as graphs print them, and t is a variable.
 KINDLING_VISIBLE Signature parse_signature(const std::string& text);
 

@@ -47,9 +47,12 @@ std::string Range::highlight(const char* function) const {
     }
     size_t line, column;
     place(line, column);
-    std::string out = format("  File \"%s\", line %zu", source->file.c_str(), line);
-    if (*function) out += std::string(", in ") + function;
-    out += '\n';
+    std::string out;
+    if (!source->file.empty()) {
+        out = format("  File \"%s\", line %zu", source->file.c_str(), line);
+        if (*function) out += std::string(", in ") + function;
+        out += '\n';
+    }
     out.append(all, before, start - before);
     size_t from = start, to = start;
     while (from < stop) {

@@ -112,7 +112,7 @@ Signature signature_of_graph(const Graph& graph, const std::string& name);
 std::shared_ptr<Graph> canonical(const Graph& graph);
 
 /// "Float(3, strides=[1], requires_grad=0, device=cpu)".
-TypeRef seen(const Tensor& tensor);
+KINDLING_VISIBLE TypeRef seen(const Tensor& tensor);
 
 }  // namespace script
 }  // namespace kindling
