@@ -127,11 +127,14 @@ TrianglePlaces triangle_places_of(KernelCall& call, int64_t rows, int64_t column
         fail(ErrorKind::NotImplemented, "\"%s_indices\" not implemented for '%s'", upper ? "triu" : "tril", scalar_type_name(dtype));
     KINDLING_CHECK(Runtime, rows >= 0, "row must be non-negative, got%ld", rows);
     KINDLING_CHECK(Runtime, columns >= 0, "col must be non-negative, got%ld", columns);
+    // Only the rows above a diagonal's end, and the columns before one's, count: there may be far more that have none.
+    if (upper) rows = static_cast<int64_t>(std::clamp<__int128>(static_cast<__int128>(columns) - diagonal, 0, rows));
+    else columns = static_cast<int64_t>(std::clamp<__int128>(static_cast<__int128>(rows) + diagonal, 0, columns));
     if (!rows || !columns) rows = columns = 0;
     int64_t farthest;                                   // of a diagonal: below, places are added up to that
     KINDLING_CHECK(Runtime, !__builtin_add_overflow(rows, columns, &farthest) && farthest < INT64_MAX - 2, "%s_indices: %ld rows and %ld columns are too many", upper ? "triu" : "tril", rows, columns);
     diagonal = std::clamp<int64_t>(diagonal, -rows - 1, columns + 1);
-    // The rows that have any: there may be far more that have none.
+    // The rows that have any.
     const int64_t top = upper ? 0 : std::clamp<int64_t>(-diagonal, 0, rows), bottom = upper ? std::clamp<int64_t>(columns - diagonal, 0, rows) : rows;
     // Each has one more than the one before it (upper: behind it), up to all columns.
     const int64_t rows_left = columns ? bottom - top : 0, first = upper ? columns - bottom + 1 - diagonal : top + diagonal + 1;

@@ -31,3 +31,9 @@ def test_bias_of_bilinear(bias):
 @pytest.mark.parametrize("call", ["torch.ops.aten._validate_sparse_coo_tensor_args({})", "torch.sparse_coo_tensor({}, check_invariants=True).to_dense()"])
 def test_parts_of_sparse_tensors(call, parts):
     same(call.format(parts))
+
+
+@pytest.mark.parametrize("which", ["triu_indices(M, 2, 0)", "triu_indices(M, 2, -1)", "tril_indices(2, M, 0)", "tril_indices(2, M, -2)", "tril_indices(M, M, -M)", "triu_indices(M, 1, 0)",
+                                   "tril_indices(1, M)", "tril_indices(3, 2, 1)", "triu_indices(3, 2, -1)", "triu_indices(2, 1 << 40, (1 << 40) - 2)"])
+def test_triangles_of_many_rows_with_none(which):
+    same(f"torch.{which}", "M = (1 << 63) - 1")
