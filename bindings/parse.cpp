@@ -617,8 +617,7 @@ static Fit convert_argument(const Signature& s, const Parameter& p, PyObject* ob
         PyErr_Clear();
         return Fit::No;
     }
-    value = Value(truth == 1);
-    return Fit::Yes;
+    return convert(*p.argument, truth ? Py_True : Py_False, value, call.arena, false);
 }
 
 static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call, Trouble& trouble) {

@@ -295,8 +295,9 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
         Tensor result = computed[i].take_tensor(), out = Tensor::share(arguments[first + i].tensor);
         if (result.defined() && op.has(trait::OutKeepsShape) && out.numel() == result.numel()) result = view(result, out.sizes());
         if (result.defined()) write(result, out);
-        results[i] = Value::own(std::move(out));
     }
+    // Nobody lets go of results of a call that raises, so they are made when nothing can raise any more.
+    for (size_t i = 0; i < count; i++) results[i] = Value::own(Tensor::share(arguments[first + i].tensor));
     given.count = 0;
 }
 

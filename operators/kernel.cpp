@@ -547,10 +547,9 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
         else made.set(i, result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device));
     }
     compute(op, call, made.each);
-    for (int i = 0; i < call.result_count; i++) {
-        if (call.result(i).target) written(made.each[i]);
-        results[i] = Value::own(std::move(made.each[i]));
-    }
+    for (int i = 0; i < call.result_count; i++)
+        if (call.result(i).target) written(made.each[i]);   // may raise: before there are results, which nobody would let go of
+    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made.each[i]));
     made.filled = 0;                             // what was moved from needs no destructor
     for (size_t i = static_cast<size_t>(call.result_count); i < op.schema->results.size(); i++) results[i] = Value::own(Tensor());
 }
@@ -609,8 +608,9 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
             if (!targets[i].is_same(outs[i])) copy_into(outs[i], outs[i].sizes() == targets[i].sizes() ? targets[i] : view(targets[i], outs[i].sizes()));
             written(outs[i]);
         }
-        results[i] = Value::own(std::move(outs[i]));
     }
+    // Nobody lets go of results of a call that raises, so they are made when nothing can raise any more.
+    for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(outs[i]));
 }
 
 }  // namespace kindling

@@ -358,11 +358,8 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
         headers[i] = out.impl();
     }
     if (device_of(call).type == DeviceType::CPU && !headers[0]->is_meta()) run_into(call, sizes, headers, count);
-    for (int i = 0; i < count; i++) {
-        Tensor out = Tensor::share(headers[i]);
-        written(out);
-        results[i] = Value::own(std::move(out));
-    }
+    for (int i = 0; i < count; i++) written(Tensor::share(headers[i]));   // may raise: before there are results, which nobody would let go of
+    for (int i = 0; i < count; i++) results[i] = Value::own(Tensor::share(headers[i]));
 }
 
 }  // namespace kindling

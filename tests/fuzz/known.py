@@ -722,7 +722,7 @@ KNOWN = [
     Known(r".*", r"^RuntimeError there, an answer here", r"cannot be converted to type c10::complex<c10::Half> without overflow", r"^an answer", "complex32 is not there, and complex64 holds it.", "complex32"),
     Known(r"_standard_gamma_grad\.\w+", r"^result: requires_grad False there, True here|^an answer there, NotImplementedError in the gradient here", r"^an answer", r"", "PyTorch's by its second argument is 0, which is not what the number moves by.", "`_standard_gamma_grad` by"),
     Known(r"max_unpool[23]d\.\w+", r"^RuntimeError in the gradient there, an answer here", r"is out of bounds for dimension", r"^an answer", "Nothing was put there, so nothing is taken.", "into an output without elements"),
-    Known(r"_fused_(adam|adamw|sgd|adagrad)_\.\w+|_foreach_copy\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"must have the same (number of tensors|sizes and dtype)|must have at least one tensor",
+    Known(r"_fused_(adam|adamw|sgd|adagrad)_\.\w+|_foreach_copy\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"must have the same (number of tensors|sizes and dtype)|must have at least one tensor|doesn't match the broadcast shape",
           "Lists of different lengths are a mistake.", "Lists of different lengths are refused"),
     Known(r"(_foreach_|special_)?(polygamma|digamma|psi|lgamma|gammaln|multigammaln|mvlgamma|trigamma)_?\.\w+", r"^(result|gradient|second gradient|arguments after the call): nan or infinity", r"^an answer", r"^an answer",
           "Its poles are poles.", "`polygamma` is infinite at its poles"),

@@ -10,6 +10,11 @@ def test_functions_of_ops_take_what_has_a_truth(call, truth):
     same(f"r = torch.ops.aten.{call.format(truth)}\nr if isinstance(r, torch.Tensor) else [*r]", "x = torch.tensor([1., .5])")
 
 
+@pytest.mark.parametrize("truth", ["1", "0", "torch.ones(())"])
+def test_pinned_memory_by_a_truth(truth):
+    same(f"torch.ops.aten.zeros([2], pin_memory={truth})")
+
+
 @pytest.mark.parametrize("made", ["torch.sort(x, descending=1)", "torch.sum(x, 0, keepdim=1)", "x.sort(0, 1)", "torch.any(x, 0, 1)"])
 def test_functions_of_torch_do_not(made):
     same(f"try: r = {made}\nexcept TypeError: r = 'refused'\nr", "x = torch.tensor([1., .5])\nr = 0")
@@ -37,3 +42,26 @@ def test_parts_of_sparse_tensors(call, parts):
                                    "tril_indices(1, M)", "tril_indices(3, 2, 1)", "triu_indices(3, 2, -1)", "triu_indices(2, 1 << 40, (1 << 40) - 2)"])
 def test_triangles_of_many_rows_with_none(which):
     same(f"torch.{which}", "M = (1 << 63) - 1")
+
+
+OUTS = ["topk(x, 2, out=(a(7, 2), w(7, 2, dtype=i)))", "sort(x, out=(a(0), w(7, 3, dtype=i)))", "max(x, 1, out=(a(7), w(7, dtype=i)))", "linalg.qr(x, out=(a(0), w(0)))", "frexp(x, out=(a(0), w(0, dtype=kindling.int32)))",
+        "aminmax(x, out=(a(()), w(())))", "linalg.slogdet(x[:3], out=(a(()), w(())))", "mode(x, out=(a(7), w(7, dtype=i)))"]
+
+
+@pytest.mark.parametrize("call", OUTS)
+def test_outs_of_a_call_that_refuses_the_second_are_let_go(call):
+    """The first result was kept for ever when the second could not be written: an inference tensor, outside of inference mode."""
+    import kindling
+    run = f"kindling.{call}"
+
+    def w(*sizes, **options):
+        with kindling.inference_mode():
+            return kindling.empty(*sizes, **options)
+    scope = {"kindling": kindling, "x": kindling.randn(7, 3), "a": kindling.empty, "w": w, "i": kindling.int64}
+    in_use = []
+    for _ in range(3):
+        for _ in range(20):
+            with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+                eval(run, scope)
+        in_use.append(kindling._C._memory_stats()["allocated_bytes.all.current"])
+    assert in_use[2] == in_use[1]
