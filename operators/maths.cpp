@@ -141,7 +141,7 @@ OPERATORS(maths) {
         doc("self * log(other), 0 where self is 0 and other is not NaN"), takes(kind::All & ~kind::Complex), alias("special_xlogy"), int_to_float(),
         pointwise([](auto x, auto y) { return where(isnan(y), y, where(x == like(x, 0), like(x, 0), x * log(y))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) {
-            return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(0))), wrap_number(Scalar(0)), xlogy(ones({}, grad.dtype()), other)));
+            return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(0.))), wrap_number(Scalar(0)), xlogy(ones({}, grad.dtype()), other)));
         }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), other); }),
     });
@@ -149,7 +149,7 @@ OPERATORS(maths) {
         doc("self * log1p(other), 0 where self is 0 and other is not NaN"), takes(kind::All & ~kind::Complex), int_to_float(), flags(trait::TensorOnlyNumbers),
         pointwise([](auto x, auto y) { return where(isnan(y), y, where(x == like(x, 0), like(x, 0), x * log1p(y))); }),
         derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) {
-            return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(-1))), wrap_number(Scalar(0)), special_xlog1py(ones({}, grad.dtype()), other)));
+            return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(-1.))), wrap_number(Scalar(0)), special_xlog1py(ones({}, grad.dtype()), other)));
         }),
         derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), add(other, wrap_number(Scalar(1)))); }),
     });

@@ -65,3 +65,9 @@ def test_outs_of_a_call_that_refuses_the_second_are_let_go(call):
                 eval(run, scope)
         in_use.append(kindling._C._memory_stats()["allocated_bytes.all.current"])
     assert in_use[2] == in_use[1]
+
+
+@pytest.mark.parametrize("number", ["1 << 63", "(1 << 64) - 1", "-(1 << 63)"])
+@pytest.mark.parametrize("call", ["xlogy(x, {})", "special.xlog1py(x, {})", "mul(x, {})", "div(x, {})", "pow(x, {})", "atan2(x, {})", "hypot(x, {})", "remainder(x, {})", "copysign(x, {})", "maximum(x, torch.tensor({}))"])
+def test_gradients_beside_integers_at_the_limits(call, number):
+    same(f"r = torch.{call.format(number)}\nr.detach(), torch.autograd.grad(r.sum(), x)", "x = torch.tensor([1., 0.], dtype=torch.float64, requires_grad=True)", message=False)
