@@ -71,3 +71,16 @@ def test_outs_of_a_call_that_refuses_the_second_are_let_go(call):
 @pytest.mark.parametrize("call", ["xlogy(x, {})", "special.xlog1py(x, {})", "mul(x, {})", "div(x, {})", "pow(x, {})", "atan2(x, {})", "hypot(x, {})", "remainder(x, {})", "copysign(x, {})", "maximum(x, torch.tensor({}))"])
 def test_gradients_beside_integers_at_the_limits(call, number):
     same(f"r = torch.{call.format(number)}\nr.detach(), torch.autograd.grad(r.sum(), x)", "x = torch.tensor([1., 0.], dtype=torch.float64, requires_grad=True)", message=False)
+
+
+@pytest.mark.parametrize("bounds", ["-1e308, .5", "0., 1e308", "-8e307, 8e307", "-1e39, 0."])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("training", [True, False])
+def test_bounds_of_rrelu_beyond_the_dtype(bounds, dtype, training):
+    same(f"torch.rrelu(x, {bounds}, training={training})", f"x = torch.ones(2, dtype=torch.{dtype})", message=False)
+
+
+@pytest.mark.parametrize("dtype", ["torch.float32", "torch.complex64", "None"])
+@pytest.mark.parametrize("power", [0, 1, 2, 3])
+def test_powers_of_complex_numbers_as_real_ones(power, dtype):
+    same(f"torch._foreach_powsum([torch.tensor([1+2j])], {power}, dtype={dtype})")
