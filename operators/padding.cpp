@@ -154,16 +154,16 @@ struct Blocks {
 Blocks blocks_of(IntList image, IntList kernel, IntList dilation, IntList padding, IntList stride) {
     Blocks b{};
     size_t rank = image.size();
-    for (IntList list : {kernel, dilation, padding, stride}) {
-        KINDLING_CHECK(Runtime, list.size() == 1 || list.size() == 2, "im2col and col2im expect one or two numbers for kernel_size, dilation, padding and stride, got %s", str(list).c_str());
+    const std::pair<const char*, IntList> pairs[] = {{"kernel_size", kernel}, {"dilation", dilation}, {"padding", padding}, {"stride", stride}};
+    for (auto [name, list] : pairs) {
+        KINDLING_CHECK(Runtime, list.size() == 2, "It is expected %s equals to 2, but got size %zu", name, list.size());
         for (int64_t each : list) KINDLING_CHECK(Runtime, each < int64_t{1} << 31, "im2col and col2im: %ld is out of range", each);
     }
     b.batch = rank == 4 ? image[0] : 1;
     b.channels = image[rank - 3];
     for (size_t i = 0; i < 2; i++) {
-        auto pick = [&](IntList list) { return list[list.size() == 1 ? 0 : i]; };
         b.in[i] = image[rank - 2 + i];
-        b.kernel[i] = pick(kernel); b.dilation[i] = pick(dilation); b.padding[i] = pick(padding); b.stride[i] = pick(stride);
+        b.kernel[i] = kernel[i]; b.dilation[i] = dilation[i]; b.padding[i] = padding[i]; b.stride[i] = stride[i];
     }
     KINDLING_CHECK(Runtime, b.kernel[0] > 0 && b.kernel[1] > 0, "kernel size should be greater than zero, but got kernel_height: %ld kernel_width: %ld", b.kernel[0], b.kernel[1]);
     KINDLING_CHECK(Runtime, b.dilation[0] > 0 && b.dilation[1] > 0, "dilation should be greater than zero, but got dilation_height: %ld dilation_width: %ld", b.dilation[0], b.dilation[1]);

@@ -412,6 +412,14 @@ def from_gradients(program):
     return tainted
 
 
+def out_of_range(kind, theirs, ours, call):
+    """Whether a number of the call, beside those that its tensors hold, is an integer beyond 2**53 or a number beyond float32, and who refuses says so."""
+    numbers = re.sub(r"<[^<>]*>", "", call.partition("\n")[0])
+    extreme = re.search(r"(?<![\w.])-?\d{16,}(?![\d.])|[-+\d.]e\+?(3[89]|[4-9]\d|\d{3})\b", numbers)
+    said = re.search(r"overflow|converted|too (many|large)|can only be 0|negative|range|[Mm]emory|Storage size|exceed|must be (finite|positive)|bounds|beyond", theirs if "Error" in theirs else ours)
+    return bool(extreme and said)
+
+
 def of_gradients(kind, theirs, ours, call):
     """Whether what differs is a gradient, what a hook saw of one, or computed from one."""
     name, _, program = call.partition(":")
@@ -473,7 +481,7 @@ PROGRAMS = [
           "A gradient that is zero everywhere is a tensor like others; PyTorch's own representation of it gets in the way of sums in place.", "stops with an internal assertion"),
     Known(r"program", r"(grad|what hooks saw) (after|before) an error in backward|^an answer there, RuntimeError here: Trying to backward through .* after an error in backward$", r"", r"",
           "What was reached before the error depends on the order in which nodes run, which nobody can rely on.", "What an error in the middle of a backward pass"),
-    Known(r"program", r": (value|nan or infinity) of memory read and written at once", r"", r"",
+    Known(r"program", r" of memory read and written at once$", r"", r"",
           "PyTorch does not define in which order elements are read and written; it refuses the cases that it can tell.", "meets the elements in an order of its own"),
     Known(r"program", r"(value|nan or infinity) decided by rounding", r"", r"",
           "PyTorch's own answer changes as much when the program's numbers change in their last digit.", "Where a result is zero but for rounding"),
@@ -536,6 +544,12 @@ PROGRAMS = [
           bool(re.search(r"\.(max|min|amax|amin)\(", call)) and bool(re.search(r"atan2|angle\(", call))),
     Known(r"program", r"^an answer there, RuntimeError here", r"", r"setStorage: sizes", "A view that was given another storage has no place in its base; PyTorch tells in backward.", "refused in the call that PyTorch refuses in backward",
           lambda kind, theirs, ours, call: bool(re.match(r"['\"]\(*v\d+\S*\.set_\(", call))),
+    Known(r"program", r"^an answer there, CheckpointError here", r"", r"Recomputed values", "An input that leads nowhere comes back from a hook as a leaf, of which more is kept.", "keeps fewer tensors for backward",
+          lambda kind, theirs, ours, call: bool(re.search(r"inference_mode\(\)(?s:.*)saved_tensors_hooks(?s:.*)checkpoint\(", call))),
+    Known(r"program", r"^an answer there, RuntimeError here: a leaf Variable", r"", r"", "A call that PyTorch refuses for its dtype has brought the view up to date.", "has not been looked at since",
+          lambda kind, theirs, ours, call: bool((target := re.match(r"['\"]\(*(v\d+)", call)) and re.search(rf"^{target[1]} = v\d+(\.\w+\(|\[)", call, re.M))),
+    Known(r"program", r"^(variable|grad|what hooks saw): nan or infinity$", r"", r"", "A constant that is normalised is zero but for rounding.", "Where a result is zero but for rounding",
+          lambda kind, theirs, ours, call: "(NaN among the variables)" in call and bool(re.search(r"batch_norm|bn\d+\(", call)) and bool(re.search(r"pow|sqrt|log|reciprocal|div_|frac| / |\*\*", call))),
     Known(r"program", r"^RuntimeError there, IndexError here", r"out of bounds for dimension", r"out of range",
           "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError", calls("index_add")),
 ]
@@ -627,8 +641,8 @@ KNOWN = [
           "They are computed in float32 and rounded, as where PyTorch has kernels of them.", "float16 and bfloat16 work in more operators"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"must be (Tensor|Number|int|bool|float|tuple of ints), not (torch|kindling)\.dtype|got \(.*(torch|kindling)\.dtype.*\), but expected one of",
           "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
-    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"must be bool, not (int|float|NoneType|Tensor)\b|Overflow when unpacking long long\. Declaration: aten::\w+\(Tensor self, bool |must be torch\.(dtype|memory_format|layout), not (int|bool|float|Tensor)\b|must be int, not (bool|Tensor)\.|must be tuple of (ints|Tensors|Scalars), not (dict|Tensor|bool|list)\b|must be float, not Tensor\.",
-          "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag"),
+    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"Overflow when unpacking long long\. Declaration: aten::\w+\(Tensor self, bool |must be torch\.(dtype|memory_format|layout), not (int|bool|float|Tensor)\b|must be int, not (bool|Tensor)\.|must be tuple of (ints|Tensors|Scalars), not (dict|Tensor|bool|list)\b|must be float, not Tensor\.",
+          "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for an int"),
     Known(r".*", r"^\w+ in the (second )?gradient there, \w+ here", r"\((second )?gradient\)$", r"\(call\)$",
           "What cannot be differentiated, or has another fault, is refused at once.", "refused in the call that PyTorch refuses in backward"),
     Known(r".*out", r"^RuntimeError there, \w+ in the (second )?gradient here", r"expected at most \d+ argument|takes \d+ positional argument|match any schema|"
@@ -817,7 +831,7 @@ KNOWN = [
     Known(r"polar\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Inference tensors cannot be saved", "The formula needs it.", "is right"),
     Known(r"unfold_backward\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"maximum size for tensor|doesn't match the broadcast shape|must match the size of tensor", "No window fits.", "`unfold_backward` of a window"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Negative padding value is resulting in an empty", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
-    Known(r"trap(z|ezoid)\.\w+|cumulative_trapezoid\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only support dx as a real number", "A flag is no distance.", "a number of another kind for a flag"),
+    Known(r"trap(z|ezoid)\.\w+|cumulative_trapezoid\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"only support dx as a real number", "A flag is no distance.", "a number of another kind for an int"),
     Known(r"histogram(dd)?\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(BFloat16|Half)'", "Counts in so few digits.", "`histogram` of float16 and bfloat16"),
     Known(r"_dirichlet_grad\.\w+", r"^result: (value|nan or infinity)", r"^an answer", r"^an answer", "Of numbers that no distribution gives, or to the digits that PyTorch's fits are good to.", "fits good to about 1e-3", no_dirichlet),
     Known(r"(clip|clamp)_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Promotion for uint16, uint32, uint64 types is not supported", "Two limits of which one is beyond 64 bits with a sign.", "alpha beyond 64 bits with a sign"),
@@ -887,9 +901,9 @@ KNOWN = [
     Known(r"_coalesced_\.\w+|sparse_resize_and_clear_\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"with arguments from the 'CPU' backend", "A meta tensor that is not sparse.", "no function for the shapes of meta tensors", on_meta),
     Known(r"special_ndtr\.out|native_dropout_backward\.out|hardswish_backward\.out|take\.out|stack\.out|abs(olute)?\.out|(linalg_)?matrix_power\.out", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "Rows there, or the strides of the places.", "strides of what `rsub`"),
     Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"invalid combination of arguments",
-          "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag", of_other_kinds),
+          "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for an int", of_other_kinds),
     Known(r"tensor_split\.tensor_indices_or_sections", r"^an answer there, RuntimeError here", r"^an answer", r"zero-dimensional or one-dimensional tensor", "A tensor of one element for a number.", "a number where its declaration has a tensor"),
-    Known(r"nuclear_norm\.\w+", r"^an answer there, (Index|Runtime)Error here", r"^an answer", r"Dimension out of range|dims must be different", "A dimension, and there a flag.", "a number of another kind for a flag"),
+    Known(r"nuclear_norm\.\w+", r"^an answer there, (Index|Runtime)Error here", r"^an answer", r"Dimension out of range|dims must be different", "A dimension, and there a flag.", "a number of another kind for an int"),
     Known(r"isin\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "What is said to be unique is not.", "`isin` of what is said to be unique",
           lambda kind, theirs, ours, call: bool(re.search(r"assume_unique=True|>, True", call))),
     Known(r"(linalg_)?(det|slogdet)\.\w+|logdet\.\w+|_linalg_(det|slogdet)\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "A singular matrix, or one that is not finite, has no such gradient.", "where sums of products overflow", not_finite),
@@ -968,7 +982,7 @@ KNOWN = [
           lambda kind, theirs, ours, call: "equal singular values" in call),
     Known(r"tensor_split\.\w+", r"^RuntimeError there, an answer here", r"number of sections must be larger than 0", r"^an answer", "A tensor of one element is a number there.", "a tensor of one element where it has a"),
     Known(r"fractional_max_pool[23]d\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"kernel_size must be greater than zero", "There is no window.", "of empty and of meta tensors is refused"),
-    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"failed to unpack the object at pos \d+ with error .*but got bool", "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for a flag", lambda kind, theirs, ours, call: call.startswith(("pybind11_", "aten::"))),
+    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"failed to unpack the object at pos \d+ with error .*but got bool", "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for an int", lambda kind, theirs, ours, call: call.startswith(("pybind11_", "aten::"))),
     Known(r"put_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two writes to one place is the last.", "which of two writes to one place", lambda kind, theirs, ours, call: "True" not in call.partition("\n")[0]),
     Known(r"view(_copy)?\.dtype\w*", r"^RuntimeError there, an answer here", r"self\.stride\(-?\d+\) must be", r"^an answer", "Strides of no elements.", "The strides of a tensor without elements", no_elements),
     Known(r"kron\.out", r"^(result|arguments after the call): stride", r"^an answer", r"^an answer", "They are those of the operands.", "strides of what `rsub`"),
@@ -1019,9 +1033,27 @@ KNOWN = [
     Known(r"adaptive_avg_pool[123]d\.\w+|_adaptive_avg_pool[23]d\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "There is nothing to average.", "of empty and of meta tensors is refused", lambda kind, theirs, ours, call: bool(re.search(r">, (\[[\d, ]*\b0\b[\d, ]*\]|0)[,)]", call))),
     Known(r"atan2_?\.\w+|arctan2_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch squares integers in their dtype, which wraps.", "gradient of `atan2` with integers", lambda kind, theirs, ours, call: bool(re.search(r"<u?int(8|16|32|64) ", call))),
     Known(r"(native_)?(batch|layer|group)_norm\.\w+|_native_batch_norm\w*\.\w+|_batch_norm\w*\.\w+|(native_)?rms_norm\.\w+|_fused_rms_norm\.\w+|_weight_norm\.\w+", r"^(result|gradient|second gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
-          "Sums that overflow, or differences of numbers that are too large for any digit.", "normalised numbers that are too large", far_apart),
+          "Sums that overflow, or differences of numbers that are too large for any digit.", "normalised numbers that are too large",
+          lambda kind, theirs, ours, call: far_apart(kind, theirs, ours, call) or kind.endswith("infinity") and not_finite(kind, theirs, ours, call)),
+    Known(r".*", r"^\w+Error in the (second )?gradient there, an answer here", r"^(?!.*(modified by an inplace|second time|Inference tensors|out=\.\.\.))", r"^an answer", "Formulas that take what PyTorch's own stumble over.", "More has a derivative than in PyTorch"),
+    Known(r"linalg_lu_factor\.\w+|linalg_(inv|solve)\.\w+|inverse\.\w+", r"^(an answer there, (RuntimeError|LinAlgError) here|(RuntimeError|LinAlgError) there, an answer here)", r"singular|is zero and using it|^an answer", r"singular|is zero and using it|^an answer", "Whether rounding leaves a zero.", "A matrix that is singular but for rounding"),
+    Known(r"(linalg_)?(slogdet|det)\.\w+|logdet\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Whether rounding leaves a zero.", "A matrix that is singular but for rounding",
+          lambda kind, theirs, ours, call: bool(re.search(r"-inf (there|here)", call))),
+    Known(r"(var|std)\.\w*out", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Of half precision, computed in float32, into an out of float64.", "computed in float32 and rounded", far_apart),
+    Known(r"embedding_bag\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"offsets has to be a 1D Tensor", "PyTorch reads the offsets in whatever shape they are.", "Bags take indices of two dimensions"),
+    Known(r"([hvd]|tensor_)?split\.\w+", r"^an answer there, (Type|Runtime)Error here", r"^an answer", r"got \(Tensor", "A tensor that is a flag.", "a number of another kind for an int"),
+    Known(r"renorm\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "An order so high that all powers are 0 or infinite.", "a number that no dtype or memory holds", lambda kind, theirs, ours, call: bool(re.search(r">, (\d{3,}|[6-9]\d|\d\.\d*e\+\d+)", call))),
+    Known(r"(linalg_vector_|linalg_)?norm\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "An order so high that all powers are 0 or infinite.", "a number that no dtype or memory holds", lambda kind, theirs, ours, call: bool(re.search(r"\d{16,}", call))),
+    Known(r"logit_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "At NaN PyTorch's vector loop has 0 or NaN.", "its vector loop has 0 or NaN", lambda kind, theirs, ours, call: "nan" in call.partition("\n")[0]),
+    Known(r"_?(unsafe_)?index_put_?\.\w+|index_put\.\w+", r"^an answer there, (Index|Runtime)Error here", r"^an answer", r"shape mismatch", "A flag alone is no index in PyTorch's operator, which takes what it writes to whole.", "stops with an internal assertion", lambda kind, theirs, ours, call: bool(re.search(r"\[<bool \[\]", call))),
+    Known(r"group_norm\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "A result without elements.", "requires grad where it is zero throughout", no_elements),
+    Known(r"(native_)?layer_norm\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer", "The same node gives the gradient of the bias, whose own derivative is zero.", "requires grad where it is zero throughout", not_finite),
+    Known(r"_(log_)?softmax_backward_data\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinity less infinity, by the order of the sum.", "softmax into an `out`",
+          lambda kind, theirs, ours, call: bool(re.search(r"-?(inf|nan)\S* there, -?(inf|nan)", call))),
+    Known(r"_(?!foreach_)[a-z]\w*\.\w+", r"^(an answer there, \w+Error here|\w+Error there, an answer here)", r"", r"", "Private operators, which programs call with what public ones have checked.", "Operators whose name begins with an underscore"),
+    Known(r".*", r"^(an answer there, \w+Error( in the \w+)? here|\w+Error( in the \w+)? there, an answer here)", r"", r"", "Numbers that no dtype or memory holds.", "a number that no dtype or memory holds", out_of_range),
     Known(r"_?upsample_\w+_aa\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(U?Int|Short|Long|Char)", "PyTorch's antialiased kernels take other integers.", "`antialias=True` of other integers"),
-    Known(r"(add|mul|sub|div|rsub|subtract|multiply|divide|true_divide)\.\w*out", r"^an answer there, (Type|Runtime)Error here", r"^an answer", r"argument 'out' must be Tensor, not|invalid combination of arguments - got \(.*out=(int|float|bool|complex)\)", "PyTorch takes a number for a target.", "a number for an `out`"),
+    Known(r"\w+\.\w*out", r"^(an answer|RuntimeError) there, (Type|Runtime)Error here", r"^(an answer|RuntimeError.*can't be cast)", r"argument 'out' must be Tensor, not (float|int|bool|complex)|invalid combination of arguments - got \(.*out=(int|float|bool|complex)\)", "PyTorch takes a number for a target.", "a number for an `out`"),
     Known(r"nan_to_num_?\.\w+", r"^RuntimeError there, an answer here", r"Complex dtype is not supported for is(neg|pos)inf", r"^an answer", "PyTorch's shape function.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"i?fft\w*\.\w+|_?fft_\w+\.\w+", r"^(result|gradient|second gradient|arguments after the call): value", r"^an answer", r"^an answer", "Rounding at numbers of that size.", "where sums of products overflow", far_apart),
     Known(r"index_add_?\.\w+", r"^RuntimeError there, IndexError here", r"is out of bounds", r"out of range", "One of PyTorch's two ways to add rows has another class.", "`index_add` beyond the end is an IndexError"),
@@ -1073,7 +1105,6 @@ KNOWN = [
     Known(r"_unsafe_masked_index_put_accumulate\.\w+", r"^RuntimeError there, IndexError in the gradient here", r"Inference tensors cannot be saved", r"at least one index", "No index, and a mask that cannot be kept.", "wrong in two ways"),
     Known(r"nansum\.\w+", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "PyTorch's shape rule takes no dimensions for none to sum over.", "`nansum` over no dimensions", on_meta),
     Known(r"clamp_?\.\w+|clip_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted", "PyTorch looks at NaN first.", "where the other limit is NaN", lambda kind, theirs, ours, call: "nan" in call),
-    Known(r".*", r"^(an answer|RuntimeError) there, TypeError here", r"^(an answer|RuntimeError.*can't be cast|RuntimeError.*doesn't support automatic)", r"argument 'out' must be Tensor, not (float|int|bool|complex)", "Nobody could see what would be written.", "A number for `out=`"),
     Known(r"cov\.\w+", r"^arguments after the call: value$", r"^an answer", r"^an answer", "PyTorch takes the mean off in the argument's memory.", "`cov` of one observation with weights",
           lambda kind, theirs, ours, call: bool(re.search(r"[fa]weights=<", call) and re.search(r"\n(0|0\.0|-0\.0|0j|\(0\+0j\)) there", call) and re.match(r"[^<]*<\w+ \[(\d+, )?1\]|[^<]*<\w+ \[\]", call))),
     Known(r"adaptive_avg_pool[23]d\.out", r"^(RuntimeError there, an answer|RuntimeError there, IndexError) here", r"Expected (3D or 4D|4D or 5D) tensor", r"^an answer|Dimension out of range", "As without out, to sizes that are all 1.", "to sizes that are all 1"),
@@ -1082,7 +1113,6 @@ KNOWN = [
     Known(r"_(log_)?softmax_backward_data\.\w+", r"^result: dtype", r"^an answer", r"^an answer", "PyTorch's function for it takes any dtype's word.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"(native_)?channel_shuffle\.\w+", r"^RuntimeError there, an answer here", r"is ambiguous", r"^an answer", "Of tensors without elements.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"index_put_?\.\w+|\[\]=", r"^an answer there, RuntimeError in the gradient here", r"^an answer", r"masked_fill_ only supports boolean masks", "What is wrong with a mask of uint8 does not depend on how many elements there are.", "of empty and of meta tensors is refused", no_elements),
-    Known(r"sort\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(.*stable=(Tensor|int|float)", "PyTorch takes anything's truth for a flag.", "a number of another kind for a flag"),
     Known(r"lerp\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"Found dtype \w+ but expected", "PyTorch makes a number of a weight without dimensions, and then takes any out.", "`lerp` into an `out` of another dtype"),
     Known(r"searchsorted\.\w+|bucketize\.\w+", r"^result: device", r"^an answer", r"^an answer", "What is looked up in a meta tensor is a meta tensor.", "Meta tensors together with tensors that have values", on_meta),
     Known(r"searchsorted\.\w+|bucketize\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"side can only be", "PyTorch does not look at it there.", "of empty and of meta tensors is refused", on_meta),

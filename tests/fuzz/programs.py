@@ -71,9 +71,10 @@ def home(x):
         return 0
 
 
-def writes_what_it_reads(lines, number):
+def writes_what_it_reads(lines, number, elsewhere=True):
     """Whether some statement writes to memory that another of its tensors reads from elsewhere: what comes of it depends on the
-    order in which the elements are walked, which PyTorch does not define."""
+    order in which the elements are walked, which PyTorch does not define. Without `elsewhere`, also where another tensor is the same memory
+    in the same order: which of the two is kept for backward, and when, then decides whether PyTorch refuses."""
     scope = dict(SCOPES[torch], log=[])
     seed(torch, number)
     with warnings.catch_warnings():
@@ -84,7 +85,7 @@ def writes_what_it_reads(lines, number):
                 for name in re.findall(r"\bv\d+\b", operands):
                     read = scope.get(name)
                     if isinstance(written, torch.Tensor) and isinstance(read, torch.Tensor) and home(written) == home(read) != 0:
-                        if (written.shape, written.stride(), written.storage_offset()) != (read.shape, read.stride(), read.storage_offset()):
+                        if not elsewhere and name != target or (written.shape, written.stride(), written.storage_offset()) != (read.shape, read.stride(), read.storage_offset()):
                             return True
             try:
                 exec(line, scope)
@@ -200,6 +201,8 @@ def differences(lines, number, strict=False):
             kind = f"{his or 'an answer'} there, {mine or 'an answer'} here: {gist(theirs[1][place] or ours[1][place])}"
             if (his == "RuntimeError" and mine in (None, "CheckpointError") or mine == "RuntimeError" and not his) and right_all_the_same(lines, number, kindling if mine else torch):
                 kind += SAVED
+            elif {his, mine} == {"RuntimeError", None} and writes_what_it_reads(lines, number, False):
+                kind += " of memory read and written at once"
             if mine and any(theirs[0][earlier] and "backward(" in lines[earlier] for earlier in range(place)):
                 kind += " after an error in backward"
             return [Difference(kind, f"{lines[place]!r}\n  torch: {theirs[1][place]}\n  here:  {ours[1][place]}", theirs[1][place], ours[1][place])]

@@ -84,3 +84,8 @@ def test_bounds_of_rrelu_beyond_the_dtype(bounds, dtype, training):
 @pytest.mark.parametrize("power", [0, 1, 2, 3])
 def test_powers_of_complex_numbers_as_real_ones(power, dtype):
     same(f"torch._foreach_powsum([torch.tensor([1+2j])], {power}, dtype={dtype})")
+
+
+@pytest.mark.parametrize("pairs", ["[2], [2, 2], [2, 2], [2, 2]", "[2, 2], [2], [2, 2], [2, 2]", "[2, 2], [2, 2], [2], [2, 2]", "[2, 2], [2, 2], [2, 2], [2]", "[2, 2], [2, 2], [2, 2], [2, 2]", "2, 2, 2, 2"])
+def test_pairs_of_numbers_of_blocks(pairs):
+    same(f"torch.ops.aten.im2col(torch.arange(8.).view(2, 2, 2), {pairs})")
