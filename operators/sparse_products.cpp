@@ -258,8 +258,10 @@ OPERATORS(sparse_products) {
         }),
     });
     declare("_substitute(Tensor self, Tensor starts, Tensor columns, Tensor values, bool upper, bool transpose, bool unitriangular) -> Tensor", {
-        doc("The solution of A X = self for a triangle of A, whose row r has the elements from starts[r] to starts[r + 1]"), in(space::Torch), not_differentiable(), no_out(),
+        doc("The solution of A X = self for a triangle of A, whose row r has the elements from starts[r] to starts[r + 1]"), in(space::Torch), not_differentiable(), no_out(), raises_by_value(),
         kernel([](KernelCall& call, const Tensor& self, const Tensor& starts, const Tensor& columns, const Tensor& values, bool upper, bool transpose, bool unitriangular) {
+            KINDLING_CHECK(Runtime, self.dim() == 2 && starts.dim() == 1 && columns.dim() == 1 && values.dim() == 1 && starts.size(0) == self.size(0) + 1 && columns.size(0) == values.size(0),
+                           "_substitute: %s, %s and %s are not the starts, columns and values of rows for a right side of %s", str(starts.sizes()).c_str(), str(columns.sizes()).c_str(), str(values.sizes()).c_str(), str(self.sizes()).c_str());
             call.reads(starts, DType::Int64);
             call.reads(columns, DType::Int64);
             call.reads(values, self.dtype());
@@ -269,6 +271,11 @@ OPERATORS(sparse_products) {
         }, [](const Triangle& triangle, const Array& starts, const Array& columns, const Array& values, const Array& x) {
             library::for_type(library::Types<float, double, std::complex<float>, std::complex<double>>{}, x.dtype(), "triangular_solve_out_sparse_csr_impl_mkl", [&](auto zero) {
                 using T = decltype(zero);
+                const int64_t rows = x.size(0), count = values.size(0), *start = starts.data_ptr<int64_t>(), *column = columns.data_ptr<int64_t>();
+                bool within = true;                      // reading what lies elsewhere would be all that tells of wrong parts
+                for (int64_t r = 0; r < rows; r++) within &= start[r] >= 0 && start[r] <= start[r + 1] && start[r + 1] <= count;
+                for (int64_t i = 0; i < count; i++) within &= column[i] >= 0 && column[i] < rows;
+                KINDLING_CHECK(Index, within, "_substitute: rows or columns lie beyond the %ld rows and %ld values that there are", rows, count);
                 substitute(triangle, x.size(0), starts.data_ptr<int64_t>(), columns.data_ptr<int64_t>(), values.data_ptr<T>(), x.data_ptr<T>(), x.size(1));
             });
         }),

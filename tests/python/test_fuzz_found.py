@@ -89,3 +89,12 @@ def test_powers_of_complex_numbers_as_real_ones(power, dtype):
 @pytest.mark.parametrize("pairs", ["[2], [2, 2], [2, 2], [2, 2]", "[2, 2], [2], [2, 2], [2, 2]", "[2, 2], [2, 2], [2], [2, 2]", "[2, 2], [2, 2], [2, 2], [2]", "[2, 2], [2, 2], [2, 2], [2, 2]", "2, 2, 2, 2"])
 def test_pairs_of_numbers_of_blocks(pairs):
     same(f"torch.ops.aten.im2col(torch.arange(8.).view(2, 2, 2), {pairs})")
+
+
+@pytest.mark.parametrize("parts", ["torch.ones(1, 1), torch.ones(2, 2), torch.ones(2, 2, 2, 2)", "torch.tensor([0, 1, 9]), torch.tensor([0, 1]), torch.ones(2)", "torch.tensor([0, 1, 2]), torch.tensor([0, 7]), torch.ones(2)",
+                                   "torch.tensor([0, 2, 1]), torch.tensor([0, 1]), torch.ones(2)", "torch.tensor([-1, 1, 2]), torch.tensor([0, 1]), torch.ones(2)", "torch.tensor([0, 1]), torch.tensor([0, 1]), torch.ones(2)"])
+def test_parts_of_triangles_lie_within(parts):
+    import kindling as torch
+    with pytest.raises((RuntimeError, IndexError), match="_substitute"):
+        torch.ops.aten._substitute(torch.ones(2, 1), *eval(parts), True, False, False)
+    assert torch.ops.aten._substitute(torch.ones(2, 1), torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.ones(2) * 2, True, False, False).tolist() == [[.5], [.5]]
