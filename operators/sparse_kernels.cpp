@@ -88,7 +88,7 @@ static bool keeps_zero(const Operator& op, const Value* arguments, const TensorI
 
 /// A scalar body of one tensor, on the values. Elements that stand for one place count as their sum.
 static bool run_on_values(const Operator& op, Value* arguments, Value* results) {
-    if (op.body != Body::Pointwise || op.form != Form::Functional || op.list_count) return false;
+    if (op.body != Body::Pointwise || op.form != Form::Functional || op.list_count || op.schema->results.size() != 1) return false;
     int tensors = 0;
     for (int i = 0; i < op.tensor_count; i++) tensors += arguments[op.tensor_positions[i]].is_tensor();
     Value& first = arguments[op.tensor_positions[0]];

@@ -146,7 +146,7 @@ void types() {
     CHECK(match(list_of(variable("t")), t("List[Dict[str, int]]"), variables).empty());
     CHECK(substitute(optional_of(variable("t")), variables) == t("Optional[Dict[str, int]]"));
     CHECK(match(list_of(variable("t")), t("int"), variables) == "Cannot match List[t] to int");
-    const Schema* schema = parse_schema("f(Tensor?[] a, int[2] b, Scalar? c, ScalarType? d=None) -> Tensor");
+    static const Schema* schema = parse_schema("f(Tensor?[] a, int[2] b, Scalar? c, ScalarType? d=None) -> Tensor");
     const char* wanted[] = {"Tensor?[]", "int[]", "Scalar?", "int?"};
     for (int i = 0; i < 4; i++) expect(str(of_argument(schema->arguments[static_cast<size_t>(i)])), wanted[i]);
 }

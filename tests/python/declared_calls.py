@@ -1,5 +1,6 @@
 """Calls that stand for declared operators: what is declared, what a call gives in two modules, and whether that is the same."""
 
+import math
 import json
 import re
 import subprocess
@@ -77,7 +78,7 @@ def close(a, b):
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(close, a, b))
     if isinstance(a, (float, complex)) and isinstance(b, (float, complex)):
-        return a == b or abs(a - b) <= 1e-5 + 1e-4 * abs(b) or (a != a and b != b)
+        return a == b or abs(a - b) <= 1e-5 + 1e-4 * abs(b) < math.inf or (a != a and b != b)
     return a == b or (not isinstance(a, (int, float, complex, list, str, bool)) and str(a) == str(b))
 
 

@@ -82,7 +82,7 @@ def close(a, b):
         return isinstance(b, (list, tuple)) and len(a) == len(b) and all(map(close, a, b))
     if isinstance(a, (float, complex)) and isinstance(b, (float, complex)):
         a, b = complex(a), complex(b)
-        return all(x == y or (x != x and y != y) or abs(x - y) <= 2e-2 * abs(x) + 1e-6 for x, y in ((a.real, b.real), (a.imag, b.imag)))
+        return all(x == y or (x != x and y != y) or abs(x - y) <= 2e-2 * abs(x) + 1e-6 < math.inf for x, y in ((a.real, b.real), (a.imag, b.imag)))
     return a == b
 
 

@@ -98,3 +98,33 @@ def test_parts_of_triangles_lie_within(parts):
     with pytest.raises((RuntimeError, IndexError), match="_substitute"):
         torch.ops.aten._substitute(torch.ones(2, 1), *eval(parts), True, False, False)
     assert torch.ops.aten._substitute(torch.ones(2, 1), torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.ones(2) * 2, True, False, False).tolist() == [[.5], [.5]]
+
+
+@pytest.mark.parametrize("call", ["x.to(True)", "x.to(False)", "x.to(True, True)", "x.bool().to(True).dtype"])
+def test_a_flag_alone_for_to(call):
+    same(f"try: r = {call}\nexcept (TypeError, RuntimeError) as e: r = type(e).__name__\nr", "x = torch.ones(2)\nr = 0")
+
+
+@pytest.mark.parametrize("call", ["torch.multinomial(-x, 1)", "torch.multinomial(x * 0, 1)", "torch.multinomial(x / 0, 1)", "torch.multinomial(x, 3)", "torch.multinomial(x, 0)", "torch.multinomial(x, -1)",
+                                  "torch.multinomial(x.long(), 1)", "torch.multinomial(x[None, None], 1)", "torch.multinomial(x[0], 1)", "torch.multinomial(x[:0], 1)", "torch.multinomial(x.to(torch.complex64), 1)",
+                                  "torch.multinomial(x * float('nan'), 1)", "torch.multinomial(x[None], 2, replacement=True).shape", "torch.multinomial(x, 1, out=torch.empty(1))"])
+def test_what_multinomial_refuses(call):
+    same(f"try: r = {call}\nexcept Exception as e: r = type(e).__name__\nr if isinstance(r, str) else 'an answer'", "x = torch.tensor([.5, .5])\nr = 0")
+
+
+@pytest.mark.parametrize("out", ["torch.empty(2, 3, dtype=torch.complex64)", "torch.empty(0, dtype=torch.complex64)", "torch.empty(3, 2, dtype=torch.complex64).t()"])
+def test_ihfftn_into_an_out(out):
+    same(f"o = {out}\nr = torch.fft.ihfftn(torch.arange(8.).view(2, 4), out=o)\no, r is o")
+
+
+@pytest.mark.parametrize("options", ["[2, 2], [2, 2], [0, 0], [1, 1], False", "[2, 2], [1, 1], [1, 1], [1, 1], False", "[3, 2], [2, 1], [1, 0], [1, 2], True"])
+def test_gradient_of_the_gradient_of_pooling(options):
+    same(f"y, k = torch.ops.aten.max_pool2d_with_indices(x, {options})\ng = torch.arange(1., y.numel() + 1).view(y.shape).requires_grad_()\n"
+         f"b = torch.ops.aten.max_pool2d_with_indices_backward(g, x, {options}, k)\n*torch.autograd.grad((b * torch.arange(float(b.numel())).view(b.shape)).sum(), [g]), b.detach()",
+         "x = torch.tensor([3., 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3]).view(1, 1, 5, 5)")
+
+
+@pytest.mark.parametrize("call", ["frexp(x)", "torch.frexp(x.to_sparse_csr())", "x.frexp()", "torch.sgn(x).to_dense()", "torch.aminmax(x)"])
+def test_two_results_of_a_sparse_tensor_are_refused(call):
+    """The second result was written where there was no room."""
+    same(f"try: r = torch.{call}\nexcept RuntimeError: r = 'refused'\nr".replace("torch.torch.", "torch.").replace("torch.x.", "x."), "x = torch.eye(2).to_sparse()\nr = 0")

@@ -1,5 +1,6 @@
 """Which dtypes operators take: what PyTorch refuses is refused with its class of error, and what it answers is answered, with its dtype and
 values. Linear algebra, losses with every pair of dtypes, pooling, padding and the like."""
+import math
 import warnings
 
 import pytest
@@ -47,7 +48,7 @@ def close(a, b):
         return isinstance(b, (list, tuple)) and len(a) == len(b) and all(map(close, a, b))
     if isinstance(a, (float, complex)) and isinstance(b, (float, complex)):
         a, b = complex(a), complex(b)
-        return all(x == y or (x != x and y != y) or abs(x - y) <= 1e-2 * abs(x) + 1e-5 for x, y in ((a.real, b.real), (a.imag, b.imag)))
+        return all(x == y or (x != x and y != y) or abs(x - y) <= 1e-2 * abs(x) + 1e-5 < math.inf for x, y in ((a.real, b.real), (a.imag, b.imag)))
     return a == b
 
 
@@ -70,6 +71,11 @@ def check(call, **tensors):
 def test_one_dtype(call):
     for dtype in DTYPES:
         if "unpool" in call and dtype == "bool" or "eig(a)" in call or "vals(a)" in call:
+            continue
+        if "matrix_exp" in call and dtype in ("float16", "bfloat16"):    # PyTorch's is not the exponential (docs/differences.md): float32's, rounded
+            x = torch.tensor([[2., 1.], [1., 3.]])
+            ours = eval("T." + call, {"T": kindling, "a": kindling.tensor(x.tolist(), dtype=getattr(kindling, dtype))})
+            assert close(seen(ours), seen(eval("T." + call, {"T": torch, "a": x}).to(getattr(torch, dtype)))), (call, dtype)
             continue
         check("T." + call, a=([[2, 1], [1, 3]], dtype), b=([[2, 1, 1], [1, 3, 0]], dtype))
 
