@@ -6,7 +6,7 @@
 #include "bindings/types.h"
 #include "core/dispatch.h"
 #include "script/code.h"
-#include "script/passes.h"
+#include "script/passes/passes.h"
 #include "script/trace.h"
 
 #include <structmember.h>
@@ -126,6 +126,18 @@ PyObject* get_inlined_graph(PyObject* self, void*) {
 PyObject* get_code(PyObject* self, void*) {
     return guarded_script([&] { return text_object(code_of(function_in(self))); });
 }
+/// (text, the tensors that it calls CONSTANTS.c0 and so on)
+PyObject* get_code_constants(PyObject* self, void*) {
+    return guarded_script([&] {
+        std::vector<Item> constants;
+        Object text(checked(text_object(code_of(function_in(self), &constants)))), list(checked(PyList_New(0)));
+        for (const Item& item : constants) {
+            Object each(checked(from_item(item)));
+            if (PyList_Append(list.get(), each.get())) throw_python();
+        }
+        return PyTuple_Pack(2, text.get(), list.get());
+    });
+}
 PyObject* get_name(PyObject* self, void*) { return text_object(function_in(self).signature.name); }
 PyObject* get_schema_text(PyObject* self, void*) {
     return guarded_script([&] { return text_object(function_in(self).signature.text()); });
@@ -154,7 +166,7 @@ bool make_function_type() {
         {nullptr, 0, 0, 0, nullptr},
     };
     static PyGetSetDef getset[] = {{"graph", get_graph, nullptr, "The graph that it was compiled to.", nullptr}, {"inlined_graph", get_inlined_graph, nullptr, "The graph with what it calls in the place of the calls.", nullptr}, {"code", get_code, nullptr, "The graph as TorchScript's text.", nullptr},
-                                   {"name", get_name, nullptr, nullptr, nullptr},
+                                   {"_code_constants", get_code_constants, nullptr, nullptr, nullptr}, {"name", get_name, nullptr, nullptr, nullptr},
                                    {"_schema_text", get_schema_text, nullptr, nullptr, nullptr},
                                    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};

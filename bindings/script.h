@@ -56,6 +56,7 @@ PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssi
 PyObject* graph_object(std::shared_ptr<ks::Graph> graph);
 ks::Graph& graph_in(PyObject* object);                  // TypeError for anything else
 bool init_script_graph(PyObject* module);
+PyObject* graph_pass(const char* name);
 /// In a catch clause: makes the current exception the Python error; what a script raised is a torch.jit.Error.
 PyObject* set_script_error();
 

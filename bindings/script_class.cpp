@@ -6,6 +6,8 @@
 #include <set>
 
 #include "bindings/types.h"
+#include "script/passes/freeze.h"
+#include "script/trace.h"
 
 #include <structmember.h>
 
@@ -401,6 +403,52 @@ Item copied(const Item& item, bool deep, std::map<const void*, Item>& known, PyO
     return made;
 }
 
+/// Modules of their own; what they hold is shared.
+Item own_modules(const Item& item, std::map<const void*, Item>& known) {
+    if (!item.is(Item::Tag::Instance) || !is_module(item.type())) return item;
+    const auto found = known.find(item.object());
+    if (found != known.end()) return found->second;
+    Item made = Item::instance(item.type(), item.instance().slots.size());
+    known[item.object()] = made;
+    for (size_t i = 0; i < item.instance().slots.size(); i++) made.instance().slots[i] = own_modules(item.instance().slots[i], known);
+    return made;
+}
+
+/// _script_freeze(object, preserved, name): an object of a class of that name whose methods hold as constants what the object held.
+PyObject* freeze_object(PyObject*, PyObject* args) {
+    PyObject *object, *list;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "OOs:_script_freeze", &object, &list, &name)) return nullptr;
+    return guarded_script([&] {
+        const Item* given = item_of_object(object);
+        if (!given) fail(ErrorKind::Type, "an object of scripts was expected, not %s", Py_TYPE(object)->tp_name);
+        std::vector<std::string> preserved;
+        Object fast(checked(PySequence_Fast(list, "names of attributes are a list")));
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) preserved.push_back(checked_text(PySequence_Fast_GET_ITEM(fast.get(), i)));
+        std::map<const void*, Item> known;
+        const Item module = own_modules(*given, known);
+        const ks::Frozen frozen = ks::freeze(module, preserved);
+        const PyClass& old = definition_of(module);
+        auto* made = new PyClass;        // for good, as the types that name it
+        made->name = name;
+        made->kind = PyClass::Module;
+        made->python_class = Py_NewRef(Py_None);
+        made->asked = Py_NewRef(Py_None);
+        for (const std::string& each : frozen.kept) made->attributes.push_back(old.attributes[static_cast<size_t>(old.place_of(each))]);
+        const Item result = Item::instance(class_type(*made), made->attributes.size());
+        for (size_t i = 0; i < made->attributes.size(); i++)
+            result.instance().slots[i] = module.instance().slots[static_cast<size_t>(old.place_of(made->attributes[i].name))];
+        for (const auto& [method, graph] : frozen.methods) {
+            graph->block->inputs()[0]->type = class_type(*made);
+            ks::Signature signature = const_cast<PyClass&>(old).method(method)->signature;
+            signature.formals[0].type = class_type(*made);
+            add_method(*made, method, graph)->signature = std::move(signature);
+            made->compiled.push_back(method);
+        }
+        return object_of_item(result);
+    });
+}
+
 PyMethodDef object_methods[] = {
     {"getattr", METHOD(getattr, { return from_item(item_in(self).instance().slots[place_in(self, checked_text(args))]); }), METH_O, nullptr},
     {"setattr", METHOD(setattr, {
@@ -645,6 +693,7 @@ bool init_script_class(PyObject* module) {
         {"_script_type", make_type, METH_VARARGS, nullptr},
         {"_script_infer", infer, METH_O, nullptr},
         {"_script_class", make_class, METH_VARARGS, nullptr},
+        {"_script_freeze", freeze_object, METH_VARARGS, nullptr},
         {"_script_method_type", set_face, METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };

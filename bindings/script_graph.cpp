@@ -4,6 +4,7 @@
 #include "bindings/types.h"
 #include "core/dtype.h"
 #include "script/match.h"
+#include "script/passes/passes.h"
 #include "script/trace.h"
 
 #include <cstring>
@@ -552,9 +553,15 @@ PyObject* shown(PyObject* self) {
     });
 }
 
-PyObject* new_graph(PyTypeObject*, PyObject* args, PyObject*) {
+PyObject* new_graph(PyTypeObject* type, PyObject* args, PyObject*) {
     if (PyTuple_GET_SIZE(args)) return PyErr_Format(PyExc_TypeError, "__init__(): incompatible constructor arguments. The following argument types are supported:\n    1. torch._C.Graph()");
-    return guarded_script([&] { return graph_object(std::make_shared<ks::Graph>()); });
+    return guarded_script([&] {
+        auto graph = std::make_shared<ks::Graph>();
+        auto* made = reinterpret_cast<Part*>(checked(type->tp_alloc(type, 0)));
+        made->at = graph.get();
+        new (&made->graph) std::shared_ptr<ks::Graph>(std::move(graph));
+        return reinterpret_cast<PyObject*>(made);
+    });
 }
 
 bool make_types() {
@@ -568,7 +575,7 @@ bool make_types() {
             {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)}, {Py_tp_richcompare, reinterpret_cast<void*>(compare)}, {Py_tp_hash, reinterpret_cast<void*>(hash)},
             {Py_tp_repr, reinterpret_cast<void*>(shown)}, {Py_tp_methods, made[kind].methods}, {Py_tp_getset, made[kind].parts ? made[kind].parts : none},
             {kind == GraphKind ? Py_tp_new : 0, reinterpret_cast<void*>(new_graph)}, {0, nullptr}};
-        const unsigned flags = Py_TPFLAGS_DEFAULT | (kind == GraphKind ? 0 : Py_TPFLAGS_DISALLOW_INSTANTIATION);
+        const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | (kind == GraphKind ? 0 : Py_TPFLAGS_DISALLOW_INSTANTIATION);
         PyType_Spec spec = {made[kind].name, sizeof(Part), 0, flags, slots};
         types[kind] = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
         if (!types[kind]) return false;
@@ -605,6 +612,48 @@ ks::Graph& graph_in(PyObject* object) {
     return graph_of(object);
 }
 
+/// What torch._C._jit_pass_NAME is: a function of a graph; null if there is no such pass, without an error.
+PyObject* graph_pass(const char* name) {
+    const ks::NamedPass* pass = ks::pass_named(name);
+    if (!pass) return nullptr;
+    static PyMethodDef method = {"_jit_pass", [](PyObject* self, PyObject* args) -> PyObject* {
+        PyObject *graph, *option = nullptr;
+        if (!PyArg_ParseTuple(args, "O|O", &graph, &option)) return nullptr;
+        return guarded_script([&] {
+            const auto* pass = static_cast<const ks::NamedPass*>(PyCapsule_GetPointer(self, nullptr));
+            const bool changed = pass->run(graph_in(graph), option ? option == Py_True : pass->option);
+            return pass->answers ? PyBool_FromLong(changed) : Py_NewRef(Py_None);
+        });
+    }, METH_VARARGS, nullptr};
+    Object capsule(PyCapsule_New(const_cast<ks::NamedPass*>(pass), nullptr, nullptr));
+    return capsule ? PyCFunction_New(&method, capsule.get()) : nullptr;
+}
+
+/// _jit_pass_canonicalize(graph, keep_unique_names=True): a copy with numbers in order.
+static PyObject* canonicalize(PyObject*, PyObject* args, PyObject* kwargs) {
+    static const char* names[] = {"graph", "keep_unique_names", nullptr};
+    PyObject* graph;
+    int keep = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p", const_cast<char**>(names), &graph, &keep)) return nullptr;
+    return guarded_script([&] { return graph_object(ks::canonicalized(graph_in(graph), keep)); });
+}
+
+/// _create_function_from_graph(name, graph): a ScriptFunction that runs it.
+static PyObject* function_from_graph(PyObject*, PyObject* args) {
+    const char* name;
+    PyObject* graph;
+    if (!PyArg_ParseTuple(args, "sO:_create_function_from_graph", &name, &graph)) return nullptr;
+    return guarded_script([&] {
+        ks::Graph& given = graph_in(graph);
+        auto unit = std::make_shared<Unit>();
+        auto& made = unit->functions[name] = std::make_unique<ks::Function>();
+        made->name = name;
+        made->graph = {reinterpret_cast<Part*>(graph)->graph, &given};
+        made->signature = signature_of_graph(given, name);
+        return script_function(unit, made.get());
+    });
+}
+
 /// _scalar_types(): dtypes by the names that types in graphs have: "Float".
 static PyObject* scalar_types(PyObject*, PyObject*) {
     return guarded_script([&] {
@@ -619,7 +668,8 @@ static PyObject* scalar_types(PyObject*, PyObject*) {
 
 bool init_script_graph(PyObject* module) {
     static PyMethodDef functions[] = {{"parse_ir", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(parse_ir)), METH_VARARGS | METH_KEYWORDS, "The Graph of its text."},
-                                      {"_graph_type", graph_type, METH_O, nullptr}, {"_scalar_types", scalar_types, METH_NOARGS, nullptr},
+                                      {"_jit_pass_canonicalize", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(canonicalize)), METH_VARARGS | METH_KEYWORDS, nullptr},
+                                      {"_graph_type", graph_type, METH_O, nullptr}, {"_create_function_from_graph", function_from_graph, METH_VARARGS, nullptr}, {"_scalar_types", scalar_types, METH_NOARGS, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;
 }

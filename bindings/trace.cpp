@@ -1,6 +1,6 @@
 // bindings/trace.cpp: torch.jit.trace: what the tracer asks of Python, and what Python programs see of a trace.
 #include "script/trace.h"
-#include "script/passes.h"
+#include "script/passes/passes.h"
 
 #include "bindings/script_class.h"
 #include "bindings/tensor.h"

@@ -19,12 +19,23 @@ def _are_functorch_transforms_active():
 
 
 # Switches of the script compiler's fusers: what was set before is what they give.
-_jit_set_profiling_executor, _jit_set_profiling_mode, _jit_override_can_fuse_on_cpu, _jit_override_can_fuse_on_gpu = (
-    lambda flag: False,) * 4
-_jit_set_nvfuser_enabled, _jit_set_texpr_fuser_enabled, _jit_can_fuse_on_cpu, _jit_can_fuse_on_gpu = (lambda *flag: False,) * 4
+_jit_set_profiling_executor, _jit_set_profiling_mode = (lambda flag: True,) * 2
+_jit_override_can_fuse_on_gpu = nothing("_jit_override_can_fuse_on_gpu")
+_jit_set_nvfuser_enabled, _jit_set_texpr_fuser_enabled, _jit_can_fuse_on_gpu = (lambda *flag: False,) * 3
+
+
+def _jit_override_can_fuse_on_cpu(flag):
+    """Whether `graph_for` shows groups of pointwise operators."""
+    kindling._import("kindling.jit._freeze").override_can_fuse_on_cpu(flag)
+
+
+def _jit_can_fuse_on_cpu():
+    return kindling._import("kindling.jit._freeze").can_fuse_on_cpu()
+
+
 _jit_set_nvfuser_guard_mode = _jit_set_nvfuser_horizontal_mode = _jit_set_nvfuser_single_node_mode = lambda flag: False
 _jit_set_bailout_depth = _jit_set_num_profiled_runs = lambda number: number
-_jit_pass_inline = _jit_pass_lint = _jit_clear_class_registry = nothing("_jit_pass")
+_jit_clear_class_registry = nothing("_jit_clear_class_registry")
 Block, Graph, Node, Use, Value = map(_C._graph_type, ("Block", "Graph", "Node", "Use", "Value"))
 _set_math_sdp_allow_fp16_bf16_reduction = kindling._import("kindling.backends.cuda").allow_fp16_bf16_reduction_math_sdp
 

@@ -34,6 +34,7 @@ public:
         line("return " + listed(block->end->inputs));
         return head + ") -> " + annotation(block->outputs()[0]->type) + ":\n" + body_;
     }
+    std::vector<Item> constants;
 
 private:
     // ---- which values are written where they are used
@@ -95,9 +96,16 @@ private:
         if (is_constant(value->node)) {
             const Item* item = constant_of(value);
             if (const Item* name = value->node->attribute("name")) return name->text();
+            if (item && item->is(Item::Tag::Tensor)) return "CONSTANTS.c" + std::to_string(place_of(*item));
             return constant(item ? *item : Item(), value->type);
         }
         return uses_.at(value);
+    }
+    size_t place_of(const Item& item) {
+        size_t i = 0;
+        while (i < constants.size() && !constants[i].same_object(item)) i++;
+        if (i == constants.size()) constants.push_back(item);
+        return i;
     }
     std::string listed(const std::vector<Value*>& values, size_t from = 0) {
         std::string out;
@@ -280,6 +288,11 @@ private:
 
 }  // namespace
 
-std::string code_of(const Function& function) { return Printer(function).run(); }
+std::string code_of(const Function& function, std::vector<Item>* constants) {
+    Printer printer(function);
+    std::string text = printer.run();
+    if (constants) *constants = std::move(printer.constants);
+    return text;
+}
 
 }  // namespace kindling::script

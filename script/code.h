@@ -7,6 +7,7 @@
 
 namespace kindling::script {
 
-KINDLING_VISIBLE std::string code_of(const Function& function);
+/// `constants`: what the text calls CONSTANTS.c0 and so on.
+KINDLING_VISIBLE std::string code_of(const Function& function, std::vector<Item>* constants = nullptr);
 
 }  // namespace kindling::script

@@ -52,6 +52,8 @@ struct Code {
     uint32_t output(const Instruction& i, uint32_t n = 0) const { return operands[i.first + i.inputs + n]; }
 };
 
+/// A tensor operator called with items, by the ordinary call path (operator_call.cpp).
+void call_operator(const Signature& signature, const Item* const* inputs, size_t count, Item* const* outputs, size_t results);
 /// The instructions of a function's graph.
 std::shared_ptr<Code> assemble(const Function& function);
 

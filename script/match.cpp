@@ -198,7 +198,9 @@ static size_t match_any(Graph& graph, const Range& range, const std::vector<cons
                         const std::vector<Given>& keywords, const Given* self, Matched& made) {
     for (int round = all.size() == 1; round < 2; round++)
         for (size_t i = 0; i < all.size(); i++)
-            if (std::optional<Matched> matched = Matcher(graph, range, *all[i], round, nullptr).match(positional, keywords, self)) {
+            // A dtype is an int here: view(-1) is a size, as in PyTorch, which leaves out the overload for dtypes too.
+            if (all[i]->name == "aten::view" && all[i]->overload == "dtype") continue;
+            else if (std::optional<Matched> matched = Matcher(graph, range, *all[i], round, nullptr).match(positional, keywords, self)) {
                 made = std::move(*matched);
                 return i;
             }
@@ -217,18 +219,6 @@ size_t match_calls(Graph& graph, const Range& range, const std::vector<const Sig
     return which;
 }
 
-/// A copy of a graph's nodes where new nodes go; what it gives.
-static Value* inlined(Graph& graph, const Graph& from, const std::vector<Value*>& inputs) {
-    std::unordered_map<const Value*, Value*> known;
-    const std::function<Value*(Value*)> find = [&](Value* value) { return known.at(value); };
-    for (size_t i = 0; i < inputs.size(); i++) known[from.block->inputs()[i]] = inputs[i];
-    for (const Node* node = from.block->first(); node != from.block->end; node = node->next) {
-        Node* copy = graph.insert(graph.clone(node, find));
-        for (size_t i = 0; i < node->outputs.size(); i++) known[node->outputs[i]] = copy->outputs[i];
-    }
-    return find(from.block->outputs()[0]);
-}
-
 Value* call_builtin(Graph& graph, const Range& range, const std::string& name, const std::vector<Given>& positional,
                     const std::vector<Given>& keywords, const Given* self) {
     const std::vector<const Signature*>& all = signatures_of(name);
@@ -236,7 +226,7 @@ Value* call_builtin(Graph& graph, const Range& range, const std::string& name, c
         fail_at(range, "Unknown builtin op: %s.\nCould not find any similar ops to %s. This op may not exist or may not be currently supported in TorchScript.\n", name.c_str(), name.c_str());
     Matched matched;
     const Signature* found = all[match_any(graph, range, all, positional, keywords, self, matched)];
-    if (found->script) return inlined(graph, *found->script->graph, matched.inputs);
+    if (found->script) return insert_graph(graph, *found->script->graph, matched.inputs)[0];
     Node* node = graph.insert(graph.create(name, matched.inputs, 0))->at(range);
     node->signature = found;
     for (TypeRef type : matched.results) node->add_output(type);

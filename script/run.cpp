@@ -14,7 +14,6 @@ namespace kindling::script {
 void (*print_text)(const std::string& text) = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
 Item (*call_foreign)(void* object, const Item* arguments, size_t count, TypeRef result) = nullptr;
 
-void call_operator(const Signature& signature, const Item* const* inputs, size_t count, Item* const* outputs, size_t results);   // operator_call.cpp
 
 namespace {
 

@@ -105,8 +105,8 @@ extern const char data_flow[], constructor[], resize[];
 /// becomes their methods (or stands in line, if there is no self), dead code goes.
 void finish_trace(Tracer& tracer, bool has_self);
 /// What a function with this graph takes and gives.
-Function* add_method(Class& of, const std::string& name, std::shared_ptr<Graph> graph);
-Signature signature_of_graph(const Graph& graph, const std::string& name);
+KINDLING_VISIBLE Function* add_method(Class& of, const std::string& name, std::shared_ptr<Graph> graph);
+KINDLING_VISIBLE Signature signature_of_graph(const Graph& graph, const std::string& name);
 
 /// A copy in which values are numbered in order, without names, and tensors look alike: for comparing two traces.
 std::shared_ptr<Graph> canonical(const Graph& graph);

@@ -2,10 +2,8 @@
 // of theirs, or stands in line where there is no module; dead code goes.
 //
 // The order of steps is PyTorch's (torch/csrc/jit/passes/fixup_trace_scope_blocks.cpp), because values are numbered as they are made.
-#include <unordered_set>
-
 #include "script/class.h"
-#include "script/passes.h"
+#include "script/passes/passes.h"
 #include "script/trace.h"
 
 namespace kindling::script {
@@ -13,13 +11,6 @@ namespace {
 
 bool is_scope(const Node* node) { return node->is("prim::TracedModuleForward"); }
 const std::string& scope_of(const Node* node) { return node->attribute("scope")->text(); }
-
-template <class F> void each_node(Block* block, F visit) {
-    for (Node *node = block->first(), *next; node != block->end; node = next) {
-        next = node->next;
-        visit(node);
-    }
-}
 
 // ---- tensors and modules of the module that is traced
 
@@ -218,99 +209,9 @@ void to_calls(Graph& graph, std::unordered_map<Node*, std::shared_ptr<Graph>>& g
     });
 }
 
-// ---- clean-up
-
-void lower_tuples(Block* block) {
-    each_node(block, [&](Node* node) {
-        if (!node->is("prim::TupleUnpack") || !node->input()->node->is("prim::TupleConstruct")) return;
-        const std::vector<Value*>& parts = node->input()->node->inputs;
-        for (size_t i = 0; i < parts.size(); i++) node->output(i)->replace_uses(parts[i]);
-    });
-}
-
-/// Which values may be the same memory, and what is written to it. A trace has no control flow.
-class Dead {
-public:
-    explicit Dead(Block* block) : block_(block) {}
-    void run() {
-        for (Node* node = block_->first(); node != block_->end; node = node->next) alias(node);
-        for (Value* value : block_->inputs()) live_memory_.insert(find(value));
-        for (Node* node = block_->first(); node != block_->end; node = node->next)
-            if (node->is("prim::GetAttr") && node->output()->type->is(TypeKind::Tensor)) live_memory_.insert(find(node->output()));
-        for (Value* value : block_->outputs()) live(value);
-        for (bool more = true; more;) {
-            more = false;
-            for (Node* node = block_->end->previous; node != block_->parameters; node = node->previous) {
-                if (live_.count(node) || !wanted(node)) continue;
-                live_.insert(node);
-                for (Value* input : node->inputs) live(input);
-                more = true;
-            }
-        }
-        for (Node *node = block_->end->previous, *next; node != block_->parameters; node = next) {
-            next = node->previous;
-            if (!live_.count(node)) node->destroy();
-        }
-    }
-
-private:
-    void live(Value* value) {
-        values_.insert(value);
-        live_memory_.insert(find(value));
-    }
-    bool wanted(Node* node) {
-        for (const char* kind : {"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::Print", "prim::SetAttr"})
-            if (node->is(kind)) return true;
-        if (!node->blocks.empty()) return true;
-        for (Value* output : node->outputs)
-            if (values_.count(output)) return true;
-        for (size_t i = 0; i < node->inputs.size(); i++)
-            if (writes(node, i) && live_memory_.count(find(node->input(i)))) return true;
-        return false;
-    }
-    static const Argument* argument(const Node* node, size_t place) {
-        if (!node->signature || !node->signature->op) return nullptr;
-        const auto& all = node->signature->op->schema->arguments;
-        return place < all.size() ? &all[place] : nullptr;
-    }
-    static bool writes(const Node* node, size_t place) {
-        const Argument* given = argument(node, place);
-        return given && given->mutated;
-    }
-    void alias(Node* node) {
-        if (node->is("prim::ListConstruct") || node->is("prim::TupleConstruct") || node->is("prim::ListUnpack") || node->is("prim::TupleUnpack") ||
-            node->is("prim::DictConstruct") || node->is("aten::__getitem__")) {
-            Value* one = node->inputs.empty() ? nullptr : node->input();
-            for (Value* input : node->inputs) join(one, input);
-            for (Value* output : node->outputs) if (one) join(one, output);
-        } else if (node->is("prim::CallFunction") || node->is("prim::CallMethod")) {
-            for (Value* input : node->inputs)
-                for (Value* output : node->outputs) join(input, output);
-        } else if (node->signature && node->signature->op) {
-            const Schema& schema = *node->signature->op->schema;
-            for (size_t r = 0; r < node->outputs.size() && r < schema.results.size(); r++) {
-                if (!schema.results[r].alias) continue;
-                for (size_t i = 0; i < node->inputs.size() && i < schema.arguments.size(); i++)
-                    if (schema.arguments[i].alias) join(node->input(i), node->output(r));
-            }
-        }
-    }
-    Value* find(Value* value) {
-        Value* top = value;
-        for (auto at = same_.find(top); at != same_.end() && at->second != top; at = same_.find(top)) top = at->second;
-        return same_[value] = top;       // the next time it is near
-    }
-    void join(Value* a, Value* b) { same_[find(a)] = find(b); }
-
-    Block* block_;
-    std::unordered_map<Value*, Value*> same_;
-    std::unordered_set<Value*> values_, live_memory_;
-    std::unordered_set<Node*> live_;
-};
-
 void clean(Graph& graph) {
-    lower_tuples(graph.block);
-    Dead(graph.block).run();
+    unpack_made_tuples(graph);
+    remove_dead(graph, Dead::ByMemory);
 }
 
 }  // namespace
@@ -359,8 +260,7 @@ void finish_trace(Tracer& tracer, bool has_self) {
 
 std::shared_ptr<Graph> canonical(const Graph& graph) {
     const std::shared_ptr<Graph> flat = inlined(graph);
-    auto made = std::make_shared<Graph>();
-    made->block->clone_from(flat->block, [](Value* value) { return value; });
+    const std::shared_ptr<Graph> made = copy_of(*flat);
     const std::function<void(Block*)> plain = [&](Block* block) {
         for (Value* value : block->inputs()) value->type = unseen(value->type);
         each_node(block, [&](Node* node) {

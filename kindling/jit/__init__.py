@@ -110,9 +110,6 @@ class Attribute(tuple):
     type = property(lambda self: self[1])
 
 
-freeze, optimize_for_inference = (_eagerly.command(name, "jit", _check_ready) for name in ("freeze", "optimize_for_inference"))
-
-
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a function to a script: a typed program that runs without Python.
 
@@ -180,7 +177,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     return _recursive.script_object(obj)
 
 
-enable_onednn_fusion, run_frozen_optimizations = map(_eagerly.nothing, ("enable_onednn_fusion", "run_frozen_optimizations"))
+enable_onednn_fusion = _eagerly.nothing("enable_onednn_fusion")
 
 
 def annotate(the_type, the_value):
@@ -193,26 +190,8 @@ def onednn_fusion_enabled():
     return False
 
 
-def set_fusion_strategy(strategy):
-    """How scripts would be fused; what was set before."""
-    global _strategy
-    before, _strategy = _strategy, list(strategy)
-    return before
-
-
-_strategy = [("STATIC", 2), ("DYNAMIC", 10)]
-
-
 class strict_fusion(_eagerly.Block):
     """A block in which a script's compiler would say what it could not fuse."""
-
-
-class fuser(_eagerly.Block):
-    """A block in which scripts would be fused by another fuser."""
-
-
-class optimized_execution(_eagerly.Block):
-    """A block in which scripts would be optimised, or not."""
 
 
 def isinstance(obj, target_type):
@@ -274,6 +253,9 @@ def __getattr__(name):
     elif name in ("trace", "trace_module", "TracingCheckError", "TracerWarning", "_get_trace_graph", "_script_if_tracing"):
         from kindling.jit import _trace
         value = getattr(_trace, name)
+    elif name in ("freeze", "optimize_for_inference", "run_frozen_optimizations", "optimized_execution", "fuser", "set_fusion_strategy"):
+        from kindling.jit import _freeze
+        value = getattr(_freeze, name)
     elif name == "Future":
         value = kindling.futures.Future
     elif name in _CLASSES:

@@ -23,7 +23,8 @@ class ScriptFunction(_C._script_function_type(None)):
     def graph_for(self, *args, **kwargs):
         """The graph that runs for these arguments."""
         self(*args, **kwargs)
-        return self.graph
+        from kindling.jit import _freeze
+        return _freeze.graph_for(self)
 
     def save(self, *args, **kwargs):
         raise NotImplementedError("torch.jit.ScriptFunction.save: programs cannot be saved yet")
@@ -61,12 +62,14 @@ class ScriptMethod(_C._script_method_type(None)):
 
     @property
     def code_with_constants(self):
-        return self._function.code_with_constants
+        from kindling.jit import _freeze
+        return _freeze.code_with_constants(self._function)
 
     def graph_for(self, *args, **kwargs):
         """The graph that runs for these arguments."""
         self(*args, **kwargs)
-        return self.graph
+        from kindling.jit import _freeze
+        return _freeze.graph_for(self)
 
 
 ScriptMethod.__module__, ScriptMethod.__qualname__ = "torch._C", "ScriptMethod"

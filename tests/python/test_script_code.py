@@ -8,6 +8,9 @@ import kindling
 torch = pytest.importorskip("torch")
 
 PROGRAMS = [
+    """def f(x):
+    return x.view(-1), x.view(2, 2), x.view([1, -1])
+""",
     """def f(x, y: int):
     return x + y
 """,

@@ -1,6 +1,6 @@
-// script/inline.cpp: calls of scripted functions and methods become what they call: `inlined_graph`.
+// script/passes/inline.cpp: calls of scripted functions and methods become what they call: `inlined_graph`.
 #include "script/class.h"
-#include "script/passes.h"
+#include "script/passes/passes.h"
 
 namespace kindling::script {
 namespace {
@@ -12,11 +12,12 @@ const Function* callee_of(const Node* node) {
     return of && of->kind != Class::Interface ? of->method(node->attribute("name")->text()) : nullptr;
 }
 
-void inline_calls(Block* block) {
+bool inline_in(Block* block) {
+    bool changed = false;
     Graph& graph = *block->graph;
     for (Node* node = block->first(); node != block->end;) {
         Node* next = node->next;
-        for (Block* inner : node->blocks) inline_calls(inner);
+        for (Block* inner : node->blocks) changed |= inline_in(inner);
         const Function* callee = callee_of(node);
         if (callee && callee->graph) {
             const std::shared_ptr<Graph> body = inlined(*callee->graph);
@@ -31,16 +32,20 @@ void inline_calls(Block* block) {
             }
             node->destroy();   // before its name is taken
             for (auto& [value, name] : names) value->set_name(name);
+            changed = true;
         }
         node = next;
     }
+    return changed;
 }
 
 }  // namespace
 
+bool inline_calls(Graph& graph) { return inline_in(graph.block); }
+
 std::shared_ptr<Graph> inlined(const Graph& graph) {
     std::shared_ptr<Graph> made = copy_of(graph);
-    inline_calls(made->block);
+    inline_calls(*made);
     return made;
 }
 
