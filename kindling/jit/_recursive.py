@@ -39,6 +39,20 @@ def method_of(kind, name):
     return None
 
 
+_within = None      # while a module is compiled: what is known of the classes and the modules below it
+
+
+def statics(kind):
+    """(name, attribute) of all that a class has, as it stands there."""
+    known = _within
+    if known is not None and kind in known:
+        return known[kind]
+    found = [(name, inspect.getattr_static(kind, name, None)) for name in dir(kind)]
+    if known is not None:
+        known[kind] = found
+    return found
+
+
 class _Kind:
     """What scripts know of a module besides its class; equal where one compiled class serves both."""
 
@@ -104,8 +118,7 @@ class _Kind:
             if each.__module__.startswith(("kindling.nn.modules.", "torch.nn.modules.")):
                 self.constants.update((name, value) for name, value in each.__dict__.items()
                                       if isinstance(value, (bool, int, float, str)) and not name.startswith("__") and name not in _PLAIN and name not in module.__dict__)
-        for name in dir(self.kind):
-            method = inspect.getattr_static(self.kind, name, None)
+        for name, method in statics(self.kind):
             overloads = _frontend._internal()._overloads_of(method) if isinstance(method, types.FunctionType) else None
             if overloads:
                 self.overloads[name] = [f"{name}__{i}" for i in range(len(overloads))]
@@ -217,6 +230,16 @@ def class_of_module(module, share=True):
     """The class of scripts for a module: one for all modules that differ in nothing that a script knows."""
     if isinstance(module, script_module_type()) and "_c" in module.__dict__:
         return module._c._class()
+    within = _within if share else None
+    if within is not None and id(module) in within:
+        return within[id(module)]
+    made = _new_class(module, share)
+    if within is not None:
+        within[id(module)] = made
+    return made
+
+
+def _new_class(module, share):
     check_ready(module)
     kind = _Kind(module)
     known = _store.setdefault(kind.kind, [])
@@ -280,8 +303,7 @@ def methods_to_compile(module):
     elif isinstance(own, types.FunctionType) and own.__name__ != "_forward_unimplemented":
         names.append("forward")
     modifiers = _frontend._internal().FunctionModifiers
-    for name in dir(kind):
-        method = inspect.getattr_static(kind, name, None)
+    for name, method in statics(kind):
         if getattr(method, "_torchscript_modifier", None) == modifiers.EXPORT and name not in names:
             names.append(name)
     return names
@@ -292,6 +314,17 @@ _compiled = set()
 
 def script_module(module, methods=methods_to_compile, share=True, made=None):
     """The ScriptModule of a module, its submodules scripted in turn."""
+    global _within
+    if _within is not None:
+        return _script_module(module, methods, share, made)
+    _within = {}
+    try:
+        return _script_module(module, methods, share, made)
+    finally:
+        _within = None
+
+
+def _script_module(module, methods, share, made):
     made = made or class_of_module(module, share)
     held = made.new()
     below = {}
@@ -328,8 +361,7 @@ def _promised(kind):
 
 
 def _overload_names(module):
-    return {name: [f"{name}__{i}" for i in range(len(overloads))] for name in dir(type(module))
-            for method in [inspect.getattr_static(type(module), name, None)] if isinstance(method, types.FunctionType)
+    return {name: [f"{name}__{i}" for i in range(len(overloads))] for name, method in statics(type(module)) if isinstance(method, types.FunctionType)
             for overloads in [_frontend._internal()._overloads_of(method)] if overloads}
 
 

@@ -284,12 +284,10 @@ def _as_hook(function):
 
 def _take_python(self, kind, original):
     """Ignored methods and constants, which Python's side of a script may use."""
-    import inspect
     import types
 
     from kindling.jit import _frontend
-    for name in dir(kind):
-        method = inspect.getattr_static(kind, name, None)
+    for name, method in _recursive.statics(kind):
         if isinstance(method, types.FunctionType) and _frontend.is_ignored(method):
             self.__dict__[name] = types.MethodType(method, self)
         elif isinstance(method, types.FunctionType) and getattr(method, "_torchscript_modifier", None) == _frontend._internal().FunctionModifiers.COPY_TO_SCRIPT_WRAPPER:
