@@ -6,6 +6,7 @@
 #include "bindings/types.h"
 #include "core/dispatch.h"
 #include "script/code.h"
+#include "script/fork.h"
 #include "script/passes/passes.h"
 #include "script/trace.h"
 
@@ -515,7 +516,7 @@ PyObject* set_script_error() {
         if (text) PyErr_SetObject(error_class.get(), text.get());
         return nullptr;
     } catch (const ks::NotSupported& refused) {
-        Object error_class(import("kindling.jit._frontend", "NotSupportedError"));
+        Object error_class(import("kindling.jit._frontend", refused.python_class));
         if (error_class) PyErr_SetString(error_class.get(), refused.what());
         return nullptr;
     } catch (...) {
@@ -549,16 +550,46 @@ static Item call_here(void* object, const Item* arguments, size_t count, ks::Typ
     return item;
 }
 
+/// What a script's future gives, or whether it is there.
+static ks::Future& future_in(PyObject* capsule) {
+    auto* item = static_cast<Item*>(PyCapsule_GetPointer(capsule, "kindling.script.Item"));
+    if (!item) throw_python();
+    KINDLING_CHECK(Type, item->is(Item::Tag::Future), "expected what torch.jit.fork gave in a script");
+    return *static_cast<ks::Future*>(item->object());
+}
+static PyObject* wait_for(PyObject*, PyObject* capsule) {
+    return guarded_script([&] {
+        ks::Future& future = future_in(capsule);
+        Item result;
+        {
+            Unlocked unlocked(true);
+            result = wait_outside(future);
+        }
+        return from_item(result);
+    });
+}
+static PyObject* is_done(PyObject*, PyObject* capsule) {
+    return guarded_script([&] { return PyBool_FromLong(future_in(capsule).done()); });
+}
+
 bool init_script(PyObject* module) {
     if (!init_script_class(module) || !init_script_graph(module)) return false;
     static PyMethodDef functions[] = {
         {"_script_unit", make_unit, METH_O, nullptr},
         {"_script_function_type", set_face, METH_O, nullptr},
         {"_script_has", has_signature, METH_O, nullptr},
+        {"_script_wait", wait_for, METH_O, nullptr},
+        {"_script_done", is_done, METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
     ks::print_text = print_here;
     ks::call_foreign = call_here;
+    ks::generator_in = [](void* object) { return generator_of(static_cast<PyObject*>(object)); };
+    ks::make_generator = []() -> Item {
+        Lock lock;
+        Object type(checked(import("kindling._C", "Generator"))), made(checked(PyObject_CallNoArgs(type.get())));
+        return foreign_item(made.get());
+    };
     return PyModule_AddFunctions(module, functions) == 0;
 }
 

@@ -177,7 +177,11 @@ bool to_item(PyObject* object, TypeRef type, Item& item) {
             return own && is_subtype(own, type) && to_item(object, own, item);
         }
         case TypeKind::Class: case TypeKind::Enum: return type->definition && class_item(object, type, item);
-        case TypeKind::Generator: case TypeKind::Storage: case TypeKind::Stream: case TypeKind::Future: case TypeKind::RRef:
+        case TypeKind::Generator:
+            if (!generator_of(object)) return false;
+            item = foreign_item(object);
+            return true;
+        case TypeKind::Storage: case TypeKind::Stream: case TypeKind::Future: case TypeKind::RRef:
             item = foreign_item(object);
             return true;
         default: return false;

@@ -1,6 +1,8 @@
 // runtime/threads.cpp: the thread pool, signals during long work, stacks.
 #include "runtime/threads.h"
 
+#include "runtime/detached.h"
+
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -331,6 +333,24 @@ bool run_on_thread(void (*body)(void*), void* context) {
     if (!start_thread(&thread, PTHREAD_CREATE_JOINABLE, run, &call)) return false;
     pthread_join(thread, nullptr);
     return true;
+}
+
+bool start_detached(void (*body)(void*), void* context) {
+    struct Call {
+        void (*body)(void*);
+        void* context;
+    };
+    auto* call = new Call{body, context};
+    pthread_t thread;
+    const auto run = [](void* argument) -> void* {
+        const Call given = *static_cast<Call*>(argument);
+        delete static_cast<Call*>(argument);
+        given.body(given.context);
+        return nullptr;
+    };
+    if (start_thread(&thread, PTHREAD_CREATE_DETACHED, run, call)) return true;
+    delete call;
+    return false;
 }
 
 void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context) {

@@ -208,6 +208,13 @@ private:
         if (made.what == Do::Call) inputs.erase(inputs.begin());
         const size_t place = emit(made.what, node, inputs, outputs, drops);
         at(place).signature = made.signature;
+        if (made.what == Do::Fork) {
+            auto forked = std::make_shared<Function>();
+            forked->name = "<forked function>";
+            forked->graph = *node->subgraph();
+            at(place).loop = static_cast<uint32_t>(code_->forked.size());
+            code_->forked.push_back(std::move(forked));
+        }
     }
 
     /// What a node becomes; the union of `made` is filled in.
@@ -248,7 +255,22 @@ private:
         if (kind == "prim::EnumName") return [](Item* a, size_t) { a[0] = Item(a[0].instance().slots[0]); };
         if (kind == "prim::EnumValue") return [](Item* a, size_t) { a[0] = Item(a[0].instance().slots[1]); };
         if (kind == "prim::tolist") return [](Item* a, size_t) { a[0] = nested_list(a[0].tensor(), a[1].integer(), a[2].integer()); };
+        if (kind == "prim::ModuleContainerIndex") return [](Item* a, size_t) { a[0] = module_at(a[0].instance(), a[1]); };
         return nullptr;
+    }
+    /// Of a container's modules the one of a number or a name.
+    static Item module_at(const Item::Instance& container, const Item& which) {
+        std::vector<size_t> places;
+        const auto& all = container.type->definition->attributes;
+        for (size_t i = 0; i < all.size(); i++) {
+            if (!is_module(all[i].type) && !(all[i].type->is(TypeKind::Class) && container.slots[i].is(Item::Tag::Instance))) continue;
+            if (which.is(Item::Tag::Str) && all[i].name == which.text()) return container.slots[i];
+            places.push_back(i);
+        }
+        KINDLING_CHECK(Index, !which.is(Item::Tag::Str), "KeyError: %s", which.text().c_str());
+        const int64_t length = static_cast<int64_t>(places.size()), at = which.integer() < 0 ? which.integer() + length : which.integer();
+        KINDLING_CHECK(Index, at >= 0 && at < length, "list index out of range");
+        return container.slots[places[static_cast<size_t>(at)]];
     }
     static Item nested_list(const Tensor& tensor, int64_t depth, int64_t kind) {
         KINDLING_CHECK(Runtime, tensor.dim() == depth, "Output annotation list dimension and runtime tensor dimension must match for tolist()");

@@ -46,6 +46,10 @@ def floordiv(self : Tensor, other : $) -> Tensor:
 def __contains__(self: str, key: str):
     return self.find(key, 0, len(self)) != -1
 )"},
+    {"aten::", "Tensor bool int float number", R"(
+def _assert(condition : $, message : str):
+  assert condition, message
+)"},
     {"prim::", "Tensor", R"(
 def ndim(a : Tensor) -> int:
   return a.dim()

@@ -9,6 +9,7 @@
 #include "operators/forms.h"
 #include "runtime/random.h"
 #include "script/builtins.h"
+#include "script/run.h"
 #include "script/codes.h"
 
 namespace kindling::script {
@@ -329,6 +330,7 @@ void surroundings(Builtins& define) {
     define(0, "aten::hash.generic(t value) -> int", NUMBER(hash_of(a[0])));
     define('e', "aten::warn(str message, int stacklevel=2) -> ()", DO { if (warn) warn(S(0).c_str()); });
     define('e', "prim::TimePoint() -> int", NUMBER(std::chrono::steady_clock::now().time_since_epoch().count()));
+    define('w', "aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)", DO { generator_of(a[0]).manual_seed(static_cast<uint64_t>(I(1))); });
     define('e', "aten::manual_seed(int seed) -> ()", DO { default_generator().manual_seed(static_cast<uint64_t>(I(0))); });
     define('e', "aten::is_grad_enabled() -> bool", GIVE(thread_state.grad_mode));
     define('e', "aten::set_grad_enabled(bool val) -> ()", DO { thread_state.grad_mode = B(0); });
@@ -404,6 +406,14 @@ void tensor_builtins(Builtins& define) {
     define(0, "prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)", GIVE(Item(B(0) ? a[1] : a[2])));
     define('e', "prim::RaiseException(str msg, str? cls=None) -> ()", nullptr);
     define(0, "aten::wait(Future(t) self) -> t", nullptr);
+    define('e', "aten::Generator(*, Device? device=None, int? seed=None) -> Generator", DO {
+        KINDLING_CHECK(Runtime, make_generator, "a generator cannot be made here");
+        const Item seed = a[1];
+        a[0] = make_generator();
+        if (!seed.is_none()) generator_of(a[0]).manual_seed(static_cast<uint64_t>(seed.integer()));
+    });
+    define('w', "aten::seed(Generator(a!) self) -> int", NUMBER(generator_of(a[0]).seed()));
+    define(0, "aten::initial_seed(Generator self) -> int", NUMBER(generator_of(a[0]).initial_seed()));
     define('w', "aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", DO { GradMode off(false); a[0] = Item(T(0).zero_()); });
     define('w', "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> Tensor(a!)", DO { GradMode off(false); a[0] = Item(T(0).uniform_(F(1), F(2))); });
     define('w', "aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) -> Tensor(a!)", DO { GradMode off(false); a[0] = Item(T(0).normal_(F(1), F(2))); });

@@ -328,7 +328,7 @@ void text_builtins(Builtins& define) {
     define('p', "aten::rjust(str self, int width, str fillchar=\" \") -> str", GIVE(justified(a, 1)));
     define('p', "aten::zfill(str self, int width) -> str", GIVE(zero_filled(S(0), I(1))));
     define('p', "aten::expandtabs(str self, int tabsize=8) -> str", GIVE(without_tabs(S(0), I(1))));
-    define('p', "aten::format(str self, ...) -> str", GIVE(braces(a, count)));
+    define(0, "aten::format(str self, ...) -> str", GIVE(braces(a, count)));
     define('p', "aten::percentFormat(str self, ...) -> str", GIVE(percents(a, count)));
     define('p', "aten::str(t elem) -> str", GIVE(shown(a[0])));
     define('p', "aten::hex(int i) -> str", GIVE(digits(I(0), "0x", 4)));

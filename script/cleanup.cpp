@@ -88,7 +88,29 @@ void order_outputs(Block* block) {
     }
 }
 
+void lift(Block* block) {
+    each_node(block, [](Node* node) {
+        for (Block* inner : node->blocks) lift(inner);
+        if (!node->is("prim::fork") || node->blocks.empty()) return;
+        auto body = std::make_shared<Graph>();
+        std::unordered_map<Value*, Value*> captured;
+        body->block->clone_from(node->blocks[0], [&](Value* outside) {
+            Value*& made = captured[outside];
+            if (!made) {
+                made = body->block->add_input(outside->type)->copy_metadata(outside);
+                node->add_input(outside);
+            }
+            return made;
+        });
+        node->erase_block(0);
+        clean_up(*body);
+        node->attributes.push_back({"Subgraph", {}, {}, "g", std::move(body)});
+    });
+}
+
 }  // namespace
+
+void lift_forks(Graph& graph) { lift(graph.block); }
 
 void clean_up(Graph& graph) {
     one_condition(graph.block);

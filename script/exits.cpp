@@ -44,8 +44,7 @@ Types carry(Block* block, Types* above) {
                 for (const auto& [name, type] : sides[side].here)
                     if (sides[1 - side].find(name)) changed.insert(name);
             for (const std::string& name : changed) {
-                const TypeRef then = sides[0].find(name), otherwise = sides[1].find(name), both = unify(then, otherwise);
-                if (!both) continue;
+                const TypeRef then = sides[0].find(name), otherwise = sides[1].find(name), both = unify(then, otherwise, true);
                 block_output(node->blocks[0], then, name);
                 block_output(node->blocks[1], otherwise, name);
                 node_output(node, both, name);
@@ -56,7 +55,7 @@ Types carry(Block* block, Types* above) {
             for (const auto& [name, type] : inside.here) {
                 const TypeRef before = types.find(name);
                 if (!before) continue;
-                const TypeRef both = unify(before, type);
+                const TypeRef both = unify(before, type, true);
                 node->add_input(node->graph->create_load(name, before)->insert_before(node)->output());
                 Value* input = body->add_input(type_of(TypeKind::Tensor));
                 input->set_name(meaningful(name) ? name : "");

@@ -365,4 +365,36 @@ std::vector<Value*> insert_graph(Graph& into, const Graph& body, const std::vect
     return outputs;
 }
 
+// ---- copies
+
+Node* Graph::clone(const Node* node, const Map& map) {
+    Node* copy = create(node->kind, {}, 0);
+    copy->range = node->range;
+    copy->scope = node->scope;
+    copy->attributes = node->attributes;
+    copy->signature = node->signature;
+    copy->function = node->function;
+    for (const Value* output : node->outputs) copy->add_output(output->type)->copy_metadata(output);
+    for (const Block* inner : node->blocks) copy->add_block()->clone_from(inner, map);
+    for (Value* input : node->inputs) copy->add_input(map(input));
+    return copy;
+}
+
+void Block::clone_from(const Block* source, const Map& map) {
+    std::unordered_map<const Value*, Value*> inside;
+    const Map find = [&](Value* value) -> Value* {
+        const auto found = inside.find(value);
+        return found == inside.end() ? map(value) : found->second;
+    };
+    for (const Value* input : source->inputs()) inside[input] = add_input(input->type)->copy_metadata(input);
+    for (const Node* node = source->first(); node != source->end; node = node->next) {
+        Node* copy = append(graph->clone(node, find));
+        for (size_t i = 0; i < node->outputs.size(); i++) {
+            inside[node->outputs[i]] = copy->outputs[i];
+            copy->outputs[i]->copy_metadata(node->outputs[i]);
+        }
+    }
+    for (Value* output : source->outputs()) add_output(find(output));
+}
+
 }  // namespace kindling::script

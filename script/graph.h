@@ -14,8 +14,11 @@ struct Block;
 struct Graph;
 struct Signature;
 struct Function;
+struct Value;
 
 struct Use { Node* user; size_t offset; };
+/// What stands for a value in a copy.
+using Map = std::function<Value*(Value*)>;
 
 struct KINDLING_VISIBLE Value {
     Node* node;
@@ -98,7 +101,7 @@ struct KINDLING_VISIBLE Block {
     void add_output(Value* value) { end->add_input(value); }
     Node* append(Node* node) { return node->insert_before(end); }
     /// Copies of another block's inputs, nodes and outputs; `map` says what stands for a value from outside of it.
-    template <class F> void clone_from(const Block* source, F map);
+    void clone_from(const Block* source, const Map& map);
     void destroy();
 };
 
@@ -113,7 +116,7 @@ struct KINDLING_VISIBLE Graph {
     Node* create(const std::string& kind, const std::vector<Value*>& inputs = {}, size_t outputs = 1);
     Node* insert(Node* node) { return node->insert_before(insert_point); }
     /// A copy without its place; `map` says what stands for an input.
-    template <class F> Node* clone(const Node* node, F map);
+    Node* clone(const Node* node, const Map& map);
 
     Node* create_constant(const Item& item, TypeRef type = nullptr);
     Value* constant(const Item& item, const Range& range = {}) { return insert(create_constant(item)->at(range))->output(); }
@@ -165,35 +168,5 @@ KINDLING_VISIBLE std::vector<Value*> insert_graph(Graph& into, const Graph& body
 KINDLING_VISIBLE std::shared_ptr<Graph> parse_graph(const std::string& text, bool tensor_constants = false);
 /// A type as graphs write it.
 KINDLING_VISIBLE TypeRef parse_type(const std::string& text);
-
-template <class F> Node* Graph::clone(const Node* node, F map) {
-    Node* copy = create(node->kind, {}, 0);
-    copy->range = node->range;
-    copy->scope = node->scope;
-    copy->attributes = node->attributes;
-    copy->signature = node->signature;
-    copy->function = node->function;
-    for (const Value* output : node->outputs) copy->add_output(output->type)->copy_metadata(output);
-    for (const Block* inner : node->blocks) copy->add_block()->clone_from(inner, map);
-    for (Value* input : node->inputs) copy->add_input(map(input));
-    return copy;
-}
-
-template <class F> void Block::clone_from(const Block* source, F map) {
-    std::unordered_map<const Value*, Value*> inside;
-    const std::function<Value*(Value*)> find = [&](Value* value) -> Value* {
-        const auto found = inside.find(value);
-        return found == inside.end() ? map(value) : found->second;
-    };
-    for (const Value* input : source->inputs()) inside[input] = add_input(input->type)->copy_metadata(input);
-    for (const Node* node = source->first(); node != source->end; node = node->next) {
-        Node* copy = append(graph->clone(node, find));
-        for (size_t i = 0; i < node->outputs.size(); i++) {
-            inside[node->outputs[i]] = copy->outputs[i];
-            copy->outputs[i]->copy_metadata(node->outputs[i]);
-        }
-    }
-    for (Value* output : source->outputs()) add_output(find(output));
-}
 
 }  // namespace kindling::script

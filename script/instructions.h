@@ -32,7 +32,7 @@ struct Instruction {
         Function* function;
         int64_t number;                  // of a jump: where to; of an attribute: its place
     };
-    uint32_t loop = 0;                   // of a Native: which of the code's loops
+    uint32_t loop = 0;                   // of a Native: which of the code's loops; of a Fork: which of what it forks
     const Node* node = nullptr;          // that it was made of: types, attributes, the line
 };
 
@@ -47,6 +47,7 @@ struct Code {
     uint32_t widest = 0;                 // most inputs or outputs of a builtin
     std::shared_ptr<Graph> graph;        // nodes are read while it runs
     std::vector<std::shared_ptr<NativeLoop>> loops;
+    std::vector<std::shared_ptr<Function>> forked;   // what is called in another thread
 
     uint32_t input(const Instruction& i, uint32_t n) const { return operands[i.first + n]; }
     uint32_t output(const Instruction& i, uint32_t n = 0) const { return operands[i.first + i.inputs + n]; }

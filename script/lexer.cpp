@@ -136,7 +136,7 @@ bool Lexer::match(size_t at, bool inside, bool space, Token& token, size_t& from
         from = at;
         while (at < size && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\f' || text[at] == '\v')) at++;
         if (at >= size) break;
-        if (text[at] == '#' && text.compare(at, 7, "# type:") != 0) {
+        if (text[at] == '#' && (plain_comments_ || text.compare(at, 7, "# type:") != 0 || text.compare(at, 14, "# type: ignore") == 0)) {
             while (at < size && text[at] != '\n') at++;
         } else if (text[at] == '\\' && at + 1 < size && text[at + 1] == '\n' && !space) {
             at += 2;

@@ -55,6 +55,8 @@ public:
     const Token& now() const { return tokens_.front(); }
     const Token& after_now();
     Token next();
+    /// From here on "# type:" is a comment like others.
+    void plain_comments() { plain_comments_ = true; }
     /// Where the last token that was taken ends.
     uint32_t passed() const { return passed_; }
     bool accept(Kind kind) { return now().kind == kind && (next(), true); }
@@ -69,6 +71,7 @@ private:
 
     const Source& source_;
     size_t at_ = 0, nesting_ = 0;
+    bool plain_comments_ = false;
     uint32_t passed_ = 0;
     std::vector<size_t> indents_;
     std::deque<Token> tokens_;

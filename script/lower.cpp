@@ -238,7 +238,7 @@ MeaningRef Lowering::meaning(const Tree& tree, TypeRef hint) {
         case Var: return look_up(tree.name(), tree.range);
         case Select: return attribute(meaning(tree[0]), tree[1].text, tree.range);
         case Apply: return apply(tree, hint);
-        case Subscript: return subscript(tree);
+        case Subscript: return subscript(tree, hint);
         default: return simple(plain(tree, hint));
     }
 }
@@ -257,6 +257,7 @@ void lower(const Tree& definition, Resolver& resolver, Function& function, scrip
     function.graph = std::make_shared<Graph>();
     Lowering(resolver, function, self).run(definition);
     to_ssa(*function.graph);
+    lift_forks(*function.graph);
     clean_up(*function.graph);
 }
 

@@ -52,6 +52,7 @@ KINDLING_VISIBLE void lower(const Tree& definition, Resolver& resolver, Function
 
 // The steps after the tree was walked, in order.
 void to_ssa(Graph& graph);                // stores and loads become values, exits become structure (exits.cpp)
+void lift_forks(Graph& graph);            // what is called in another thread gets a graph of its own (cleanup.cpp)
 void clean_up(Graph& graph);              // tuples, constants, dead code, order of results (cleanup.cpp)
 void transform_exits(Graph& graph);
 

@@ -41,7 +41,7 @@ void Lowering::assign_one(const Tree& target, const Tree& right, const script::R
         case Subscript: store_item(range, target, as_value(given(), right.range)); break;
         case Select: {
             const MeaningRef object = meaning(target[0]);
-            set_member(object, target[1].text, as_value(given(), right.range), range, type);
+            set_member(object, target[1].text, as_value(given(), right.range), range);
             break;
         }
         default: fail_at(target.range, "unexpected expression on left-hand side of assignment");
@@ -66,7 +66,7 @@ void Lowering::assign_tuple(const Tree& target, const MeaningRef& right, const s
 void Lowering::assign_to(const Tree& target, const MeaningRef& right, const script::Range& range) {
     if (target.is(Var)) set(target.range, target.name(), right);
     else if (target.is(Subscript)) store_item(range, target, as_value(right, range));
-    else if (target.is(Select)) set_member(meaning(target[0]), target[1].text, as_value(right, range), range, nullptr);
+    else if (target.is(Select)) set_member(meaning(target[0]), target[1].text, as_value(right, range), range);
     else if (target.is(TupleLiteral)) assign_tuple(target, right, range, check_targets(target[0], target.range));
     else fail_at(target.range, "unexpected expression on the left-hand side");
 }
@@ -179,7 +179,7 @@ void Lowering::augment(const Tree& tree) {
         const MeaningRef object = meaning(target[0]);
         Value* left = as_value(attribute(object, target[1].text, target.range), target.range);
         Value* right = value(tree[2]);
-        set_member(object, target[1].text, as_value(combined(tree, left, right), tree.range), tree.range, nullptr);
+        set_member(object, target[1].text, as_value(combined(tree, left, right), tree.range), tree.range);
     } else fail_at(target.range, "unexpected expression on left-hand side of augmented assignment");
 }
 

@@ -108,7 +108,7 @@ MeaningRef Lowering::member(const MeaningRef& base, const std::string& name, con
     fail_at(range, "'%s' object has no attribute or method '%s'. Did you forget to initialize an attribute in __init__()?", repr(base->value->type).c_str(), name.c_str());
 }
 
-void Lowering::set_member(const MeaningRef& base, const std::string& name, Value* value, const script::Range& range, TypeRef annotated) {
+void Lowering::set_member(const MeaningRef& base, const std::string& name, Value* value, const script::Range& range) {
     Value* self = as_value(base, range);
     if (!self->type->is(TypeKind::Class) || !self->type->definition) fail_at(range, "Tried to set an attribute: %s on a non-class: %s", name.c_str(), repr(self->type).c_str());
     Class& of = *self->type->definition;
@@ -121,7 +121,7 @@ void Lowering::set_member(const MeaningRef& base, const std::string& name, Value
         }
         if (!of.open || &of != self_) fail_at(range, "Tried to set nonexistent attribute: %s. Did you forget to initialize it in __init__()?", name.c_str());
         if (graph_.insert_point->block != graph_.block) fail_at(range, "First assignment cannot be in a control-flow block. Initialize the field at the top level first");
-        of.attributes.push_back({name, annotated ? annotated : value->type->inferred ? type_of(TypeKind::Tensor) : value->type, false, false});
+        of.attributes.push_back({name, value->type->inferred ? type_of(TypeKind::Tensor) : value->type, false, false});   // an annotation said what a literal is, no more
         place = static_cast<int>(of.attributes.size() - 1);
     }
     const TypeRef wanted = of.attributes[static_cast<size_t>(place)].type, given = value->type;

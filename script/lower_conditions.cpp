@@ -95,6 +95,7 @@ Condition Lowering::is_instance(const Tree& tree) {
     Value* tested = value(object);
     Condition made{};
     if (types.size() == 1 && is_subtype(types[0], tested->type) && object.is(Var)) made.refined.yes.push_back({object.name(), types[0]});
+    if (object.is(Var) && tested->type->is(TypeKind::Any)) made.refined.no.push_back({object.name(), tested->type});
     if (object.is(Var) && (tested->type->is(TypeKind::Union) || tested->type->is(TypeKind::Optional))) {
         // What is left where it is none of them; and where it is one of several.
         std::vector<TypeRef> all = tested->type->parts, yes, no;

@@ -40,6 +40,15 @@ MeaningRef Lowering::attribute(const MeaningRef& base, const std::string& name, 
         for (const char* property : properties)
             if (name == property) return simple(call_builtin(graph_, {}, (std::strstr(" real imag mT mH is_leaf retains_grad ", (" " + name + " ").c_str()) ? "aten::" : "prim::") + name, {self}));
         if (name == "tolist") return named(Meaning::Special, "tolist", self);
+        static constexpr struct { char name[8]; DType dtype; } casts[] = {
+            {"byte", DType::UInt8}, {"char", DType::Int8}, {"short", DType::Int16}, {"int", DType::Int32}, {"long", DType::Int64}, {"half", DType::Float16},
+            {"float", DType::Float32}, {"double", DType::Float64}, {"cfloat", DType::Complex64}, {"cdouble", DType::Complex128}};
+        for (const auto& each : casts)
+            if (name == each.name) {         // to(dtype, ...)
+                MeaningRef made = named(Meaning::Builtin, "aten::to", self);
+                made->start = graph_.constant(Item(code_of(each.dtype)), range);
+                return made;
+            }
     }
     if (self->type->is(TypeKind::Device) && (name == "type" || name == "index")) return simple(call_builtin(graph_, {}, "prim::" + name, {self}));
     if (self->type->is(TypeKind::Enum) && (name == "name" || name == "value"))
@@ -86,6 +95,7 @@ MeaningRef Lowering::call(const MeaningRef& callee, const script::Range& range, 
                 if (callee->name == each.builtin && !callee->value)
                     if (MeaningRef found = magic(each.method, range, positional)) return found;
             const Given self(callee->value, "self");
+            if (callee->start) positional.insert(positional.begin(), Given(callee->start));
             return simple(call_builtin(graph_, range, callee->name, positional, keywords, callee->value ? &self : nullptr));
         }
         case Meaning::Cast: {
@@ -127,12 +137,15 @@ MeaningRef Lowering::call(const MeaningRef& callee, const script::Range& range, 
         case Meaning::Submodule: return call_module(callee, range, std::move(positional), keywords);
         case Meaning::Type: return make_object(callee->type, range, positional, keywords);
         case Meaning::Foreign: return call_foreign(callee, range, positional, keywords);
-        case Meaning::Choice: return call(choose_function(callee, range, positional, keywords), range, std::move(positional), keywords);
+        case Meaning::Choice: {
+            const MeaningRef chosen = choose_function(callee, range, positional, keywords);   // before the arguments are moved
+            return call(chosen, range, std::move(positional), keywords);
+        }
         case Meaning::Unusable: fail_at(range, "Python builtin %s is currently not supported in Torchscript", callee->name.c_str());
         case Meaning::Simple:
             if (callee->value->type->is(TypeKind::Class) && callee->value->type->definition)
                 return call(member(callee, callee->value->type->definition->kind == Class::Interface ? "forward" : "__call__", range), range, std::move(positional), keywords);
-            fail_at(range, "cannot call a value");
+            fail_at(range, "cannot call a value of type '%s'", repr(callee->value->type).c_str());
         default: fail_at(range, "cannot call a module");
     }
 }
@@ -154,7 +167,7 @@ MeaningRef Lowering::to_list(Value* self, const script::Range& range, TypeRef hi
     if (kind < 0) fail_at(range, "Unsupported element type for tolist: %s", repr(element).c_str());
     Value* deep = graph_.constant(Item(depth));
     Value* of = graph_.constant(Item(kind));
-    return simple(graph_.insert(graph_.create_with("prim::tolist", hint, {self, deep, of})->at(range))->output());
+    return simple(graph_.insert(graph_.create_with("prim::tolist", hint, {self, deep, of}))->output());
 }
 
 MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef hint) {
@@ -191,6 +204,18 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
         if (type->is(TypeKind::Optional) && given->type->is(TypeKind::None)) given = graph_.insert(graph_.create_constant(Item(), type))->output();
         return simple(given);
     }
+    if (form == "fork") {
+        if (!inputs.size()) fail_at(tree.range, "Expected at least one argument to fork()");
+        const MeaningRef callee = meaning(inputs[0]);
+        std::vector<const Tree*> others(inputs.parts.begin() + 1, inputs.parts.end());
+        std::vector<Given> given = arguments(*trees_.make(List, inputs.range, std::move(others))), keywords;
+        for (const Tree* each : tree[2].parts) keywords.emplace_back(value((*each)[1]), each->name());
+        return simple(fork(callee, tree.range, given, keywords));
+    }
+    if (form == "wait") {
+        if (inputs.size() != 1) fail_at(tree.range, "wait expected exactly 1 arguments but found %zu", inputs.size());
+        return simple(builtin(tree[0].range, "aten::wait", {value(inputs[0])}));
+    }
     if (form == "is_scripting") return simple(graph_.constant(Item(true), tree.range));
     if (form == "is_tracing") return simple(graph_.constant(Item(false), tree.range));
     if (form == "same") return meaning(inputs[0], hint);   // what says something to Python alone
@@ -213,17 +238,31 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
             const TypeRef type = hint && hint->is(TypeKind::Dict) ? hint : dict_of(type_of(TypeKind::Str), type_of(TypeKind::Tensor));
             return simple(graph_.insert(graph_.create_with("prim::DictConstruct", type))->output());
         }
-        std::vector<const Tree*> keys, values;
-        for (const Tree* each : tree[2].parts) {
-            keys.push_back(trees_.make(String, each->range, {}, each->name()));
-            values.push_back(each->parts[1]);
-        }
-        if (!inputs.size())
-            return simple(dict_literal(*trees_.make(DictLiteral, tree.range, {trees_.make(List, tree.range, keys), trees_.make(List, tree.range, values)}), hint));
         if (inputs.size() == 1 && inputs[0].is(DictComp)) return simple(comprehension(inputs[0], hint));
-        std::vector<Given> given = {value(inputs[0])};
-        Value* made = call_builtin(graph_, tree.range, "aten::dict", given);
-        for (size_t i = 0; i < keys.size(); i++) builtin(tree.range, "aten::_set_item", {made, value(*keys[i]), value(*values[i])});
+        const Tree* over = inputs.size() ? inputs.parts[0] : nullptr;
+        const bool as_pairs = !over || over->is(ListLiteral);   // keywords are more pairs of the list
+        if (as_pairs) {
+            std::vector<const Tree*> pairs;
+            if (over) pairs = (*over)[0].parts;
+            for (const Tree* each : tree[2].parts)
+                pairs.push_back(trees_.make(TupleLiteral, each->range, {trees_.make(List, each->range, {trees_.make(String, each->range, {}, each->name()), each->parts[1]})}));
+            over = trees_.make(ListLiteral, tree.range, {trees_.make(List, tree.range, pairs)});
+        }
+        Value* given = value(*over);
+        Value* made;
+        if (given->type->is(TypeKind::List)) {   // {key: value for key, value in it}
+            const auto make_name = [&](const std::string& name) { return trees_.make(Var, tree.range, {trees_.make(Ident, tree.range, {}, name)}); };
+            const std::string n = std::to_string(temporaries_++);
+            const Tree *key = make_name("$_key" + n), *item = make_name("$_value" + n);
+            set(tree.range, "$_iter" + n, simple(given));
+            const Tree* pair = trees_.make(TupleLiteral, tree.range, {trees_.make(List, tree.range, {key, item})});
+            made = comprehension(*trees_.make(DictComp, tree.range, {key, item, pair, make_name("$_iter" + n)}), hint);
+        } else made = builtin(tree.range, "aten::dict", {given});
+        if (!as_pairs)
+            for (const Tree* each : tree[2].parts) {
+                Value* key = graph_.constant(Item(each->name()), each->range);
+                builtin(each->range, "aten::_set_item", {made, key, value((*each)[1])});
+            }
         return simple(made);
     }
     if (inputs.size() != 1) {
@@ -242,6 +281,19 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
     const auto make_name = [&](const std::string& name) { return trees_.make(Var, tree.range, {trees_.make(Ident, tree.range, {}, name)}); };
     const Tree* element = make_name("$_elem" + std::to_string(temporaries_++));
     return simple(comprehension(*trees_.make(ListComp, tree.range, {element, element, make_name(over)}), hint));
+}
+
+/// The call stands in a block of the node; `lift_forks` makes a graph of it.
+Value* Lowering::fork(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
+    Node* node = graph_.insert(graph_.create("prim::fork")->at(range));
+    Block* body = node->add_block();
+    push(body);
+    {
+        Inserting at(body);
+        body->add_output(as_value(call(callee, range, positional, keywords), range));
+    }
+    pop();
+    return node->output()->set_type(future_of(body->outputs()[0]->type));
 }
 
 MeaningRef Lowering::range_of(const script::Range& range, const std::vector<Value*>& values) {
@@ -366,7 +418,7 @@ Value* Lowering::list_literal(const Tree& tree, TypeRef hint) {
         if (!hint->is(TypeKind::List)) fail_at(tree.range, "Expected a List type hint but instead got %s", repr(hint).c_str());
         element = hint->element();
     } else if (!values.empty()) {
-        element = unify(types);
+        element = unify(types, true);
         if (!element) fail_at(tree.range, "Lists must contain only a single type\n");
     }
     for (TypeRef type : types)
@@ -374,6 +426,11 @@ Value* Lowering::list_literal(const Tree& tree, TypeRef hint) {
     return list_of_values(element, values);
 }
 
+static TypeRef joined(const std::vector<Value*>& values) {
+    std::vector<TypeRef> types;
+    for (const Value* each : values) types.push_back(each->type);
+    return unify(types, true);
+}
 Value* Lowering::dict_literal(const Tree& tree, TypeRef hint) {
     std::vector<Value*> both, keys, values;
     for (size_t i = 0; i < tree[0].size(); i++) {
@@ -382,7 +439,7 @@ Value* Lowering::dict_literal(const Tree& tree, TypeRef hint) {
         both.push_back(keys[i]);
         both.push_back(values[i]);
     }
-    TypeRef type = hint && hint->is(TypeKind::Dict) ? hint : keys.empty() ? dict_of(type_of(TypeKind::Str), type_of(TypeKind::Tensor)) : dict_of(keys[0]->type, values[0]->type);
+    TypeRef type = hint && hint->is(TypeKind::Dict) ? hint : keys.empty() ? dict_of(type_of(TypeKind::Str), type_of(TypeKind::Tensor)) : dict_of(keys[0]->type, joined(values));
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < keys.size(); i++)
             if (const TypeRef actual = (side ? values : keys)[i]->type; !is_subtype(actual, type->parts[static_cast<size_t>(side)]))

@@ -151,7 +151,10 @@ void Lowering::branch(const script::Range& range, const Condition& condition, co
                 values[side] = uninitialized(values[1 - side]->type);
                 graph_.insert(graph_.create_store(name, values[side]));
             }
-        const TypeRef both = unify(values[0]->type, values[1]->type);
+        TypeRef both = unify(values[0]->type, values[1]->type);
+        if (!both)                       // a variable that may be of several types stays one
+            if (const MeaningRef outer = find(frame_, name); outer && outer->value && outer->value->type->is(TypeKind::Union))
+                both = union_of({values[0]->type, values[1]->type});
         if (!both) {
             const std::string text = "Type mismatch: " + name + " is set to type " + repr(values[0]->type) + " in the true branch and type " + repr(values[1]->type) + " in the false branch";
             if (find(frame_, name)) fail_at(range, "%s", text.c_str());
@@ -283,7 +286,7 @@ MeaningRef Lowering::item(const MeaningRef& meaning, Value* index, const script:
     if (meaning->kind == Meaning::Range) return simple(meaning->only_stop ? index : builtin(range, "aten::__derive_index", {index, meaning->start, meaning->step}));
     if (meaning->kind == Meaning::Several) {
         const Item* known = constant_of(index);
-        if (!known) fail_at(range, "Expected integer literal for index. ModuleList/Sequential indexing is only supported with integer literals. For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. Enumeration is supported, e.g. 'for index, v in enumerate(self): out = v(inp)'");
+        if (!known) fail_at(range, "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential indexing is only supported with integer literals. For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. Enumeration is supported, e.g. 'for index, v in enumerate(self): out = v(inp)'");
         const int64_t length = static_cast<int64_t>(meaning->parts.size()), at = known->integer() < 0 ? known->integer() + length : known->integer();
         if (at < 0 || at >= length) fail_at(range, "Index %ld out of range of length %ld", static_cast<long>(known->integer()), static_cast<long>(length));
         return meaning->parts[static_cast<size_t>(at)];

@@ -7,11 +7,23 @@ namespace kindling::script {
 
 using namespace kind_of;
 
-MeaningRef Lowering::subscript(const Tree& tree) {
+/// The places that [start:stop:step] means of so many.
+static std::vector<int64_t> places_of_slice(const int64_t* bounds, const bool* given, int64_t length, const Range& range) {
+    const int64_t step = bounds[2];
+    if (!step) fail_at(range, "slice step cannot be zero");
+    const auto place = [&](int64_t at) { return std::min(std::max(at < 0 ? at + length : at, step < 0 ? int64_t{-1} : int64_t{0}), step < 0 ? length - 1 : length); };
+    const int64_t begin = given[0] ? place(bounds[0]) : step < 0 ? length - 1 : 0;
+    const int64_t end = given[1] ? place(bounds[1]) : step < 0 ? -1 : length;
+    std::vector<int64_t> all;
+    for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) all.push_back(i);
+    return all;
+}
+
+MeaningRef Lowering::subscript(const Tree& tree, TypeRef hint) {
     const MeaningRef base = meaning(tree[0]);
     const Tree& parts = tree[1];
     if ((base->kind == Meaning::Submodule || base->kind == Meaning::Several || (base->kind == Meaning::Type && base->type->is(TypeKind::Enum))) && parts.size() == 1 && !parts[0].is(Dots))
-        if (MeaningRef found = held_item(base, parts[0], tree.range)) return found;
+        if (MeaningRef found = held_item(base, parts[0], tree.range, hint)) return found;
     Value* container = as_value(base, tree[0].range);
     if (container->type->is(TypeKind::Class) && container->type->definition) {
         std::vector<Value*> places;
@@ -23,6 +35,7 @@ MeaningRef Lowering::subscript(const Tree& tree) {
         return simple(index_all(tree.range, container, parts));
     }
     if (parts[0].is(Slice)) {
+        if (container->type->is(TypeKind::Tuple)) return simple(tuple_slice(tree.range, container, parts[0]));
         Value* dim = container->type->is(TypeKind::Tensor) ? graph_.constant(Item(int64_t{0}), tree.range) : nullptr;
         return simple(slice(tree.range, container, dim, parts[0]));
     }
@@ -32,8 +45,18 @@ MeaningRef Lowering::subscript(const Tree& tree) {
     return item(base, place, tree.range);
 }
 
+static bool any_of_interface(TypeRef hint) { return hint && hint->is(TypeKind::Class) && hint->definition && hint->definition->kind == Class::Interface; }
+
+/// A container's module by a place that is found when the script runs: one of an interface that all its modules have.
+MeaningRef Lowering::module_at(Value* container, Value* place, TypeRef hint, const script::Range& range) {
+    for (const Class::Attribute& each : container->type->definition->attributes)
+        if (is_module(each.type) && !is_subtype(each.type, hint))
+            fail_at(range, "Attribute %s is not of annotated type %s: ", each.name.c_str(), repr(hint).c_str());
+    return simple(graph_.insert(graph_.create_with("prim::ModuleContainerIndex", hint, {container, place}))->output());
+}
+
 /// Of what is known part by part: containers of modules, tuples of constants, an enum. Null: by its value.
-MeaningRef Lowering::held_item(const MeaningRef& base, const Tree& part, const script::Range& range) {
+MeaningRef Lowering::held_item(const MeaningRef& base, const Tree& part, const script::Range& range, TypeRef hint) {
     if (base->kind == Meaning::Type) {
         Value* name = value(part);
         const Item* known = constant_of(name);
@@ -47,6 +70,7 @@ MeaningRef Lowering::held_item(const MeaningRef& base, const Tree& part, const s
         if (of.holds == Class::Dict || of.holds == Class::NamedParameters) {
             Value* name = value(part);
             const Item* known = constant_of(name);
+            if (!known && any_of_interface(hint)) return module_at(base->value, name, hint, range);
             if (!known || !known->is(Item::Tag::Str))
                 fail_at(range, "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For example, 'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict is supported, e.g. 'for k, v in self.items(): out = v(inp)'");
             const Held held = held_in(base->value, range);
@@ -71,16 +95,12 @@ MeaningRef Lowering::held_item(const MeaningRef& base, const Tree& part, const s
             bounds[i] = known->integer();
             given[i] = true;
         }
-        const int64_t length = static_cast<int64_t>(all->parts.size()), step = bounds[2];
-        if (!step) fail_at(range, "slice step cannot be zero");
-        const auto place = [&](int64_t at, int64_t low, int64_t high) { return std::min(std::max(at < 0 ? at + length : at, low), high); };
-        const int64_t begin = given[0] ? place(bounds[0], step < 0 ? -1 : 0, step < 0 ? length - 1 : length) : step < 0 ? length - 1 : 0;
-        const int64_t end = given[1] ? place(bounds[1], step < 0 ? -1 : 0, step < 0 ? length - 1 : length) : step < 0 ? -1 : length;
         MeaningRef made = named(Meaning::Several, "");
-        for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) made->parts.push_back(all->parts[static_cast<size_t>(i)]);
+        for (int64_t at : places_of_slice(bounds, given, static_cast<int64_t>(all->parts.size()), range)) made->parts.push_back(all->parts[static_cast<size_t>(at)]);
         return made;
     }
     Value* index = value(part);
+    if (base->kind == Meaning::Submodule && !constant_of(index) && any_of_interface(hint)) return module_at(base->value, index, hint, range);
     if (base->kind == Meaning::Several && !constant_of(index)) return simple(tuple_item(range, as_value(base, range), index));
     return item(all, index, range);
 }
@@ -99,17 +119,33 @@ Value* Lowering::tuple_item(const script::Range& range, Value* tuple, Value* pla
     return graph_.insert(graph_.create_with("prim::TupleIndex", type, {tuple, place}))->output();
 }
 
+Value* Lowering::tuple_slice(const script::Range& range, Value* tuple, const Tree& part) {
+    int64_t bounds[3] = {0, 0, 1};
+    bool given[3] = {};
+    for (size_t i = 0; i < 3; i++) {
+        if (!part[i].present()) continue;
+        const Item* known = constant_of(value(part[i][0]));
+        if (!known || !known->is(Item::Tag::Int)) fail_at(range, "tuple slice indices must be integer constants");
+        bounds[i] = known->integer();
+        given[i] = true;
+    }
+    std::vector<Value*> parts;
+    for (int64_t at : places_of_slice(bounds, given, static_cast<int64_t>(tuple->type->parts.size()), range)) {
+        Value* place = graph_.constant(Item(at));
+        parts.push_back(tuple_item(range, tuple, place));
+    }
+    return tuple_of_values(parts);
+}
+
 Value* Lowering::slice(const script::Range& range, Value* container, Value* dim, const Tree& tree) {
     Value* bounds[3] = {};
     for (size_t i = 0; i < 3; i++)
         if (tree[i].present()) bounds[i] = value(tree[i][0]);
     std::vector<Given> given = {Given(container, "self")};
     if (dim) given.emplace_back(dim);
-    if (!bounds[0] && !dim) bounds[0] = graph_.constant(Item(int64_t{0}), range);
-    else if (!bounds[0]) bounds[0] = graph_.constant(Item());
+    if (!bounds[0]) bounds[0] = graph_.constant(Item());
     given.emplace_back(bounds[0], "start");
-    if (bounds[1]) given.emplace_back(bounds[1], "end");
-    else if (dim) given.emplace_back(graph_.constant(Item()), "end");
+    given.emplace_back(bounds[1] ? bounds[1] : graph_.constant(Item()), "end");
     if (!bounds[2]) bounds[2] = graph_.constant(Item(int64_t{1}), range);
     return call_builtin(graph_, range, "aten::slice", given, {Given(bounds[2], "step")});
 }

@@ -146,6 +146,7 @@ private:
     std::vector<Given> arguments(const Tree& list);
     MeaningRef apply(const Tree& tree, TypeRef hint);
     MeaningRef special(const std::string& form, const Tree& tree, TypeRef hint);
+    Value* fork(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
     MeaningRef range_of(const script::Range& range, const std::vector<Value*>& values);
     Value* comprehension(const Tree& tree, TypeRef hint);
     Value* plain(const Tree& tree, TypeRef hint);
@@ -161,7 +162,7 @@ private:
     Value* get_attribute(Value* self, const Class::Attribute& attribute);
     MeaningRef member(const MeaningRef& base, const std::string& name, const script::Range& range);
     MeaningRef try_member(const MeaningRef& base, const std::string& name, const script::Range& range);
-    void set_member(const MeaningRef& base, const std::string& name, Value* value, const script::Range& range, TypeRef annotated);
+    void set_member(const MeaningRef& base, const std::string& name, Value* value, const script::Range& range);
     MeaningRef call_method(Value* self, const std::vector<std::string>& names, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
     MeaningRef call_module(const MeaningRef& module, const script::Range& range, std::vector<Given> positional, const std::vector<Given>& keywords);
     MeaningRef call_functions(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
@@ -172,8 +173,10 @@ private:
     Held held_in(Value* module, const script::Range& range);
     void with(const Tree& tree);
     // ---- subscripts
-    MeaningRef subscript(const Tree& tree);
-    MeaningRef held_item(const MeaningRef& base, const Tree& part, const script::Range& range);
+    MeaningRef subscript(const Tree& tree, TypeRef hint);
+    MeaningRef held_item(const MeaningRef& base, const Tree& part, const script::Range& range, TypeRef hint);
+    MeaningRef module_at(Value* container, Value* place, TypeRef hint, const script::Range& range);
+    Value* tuple_slice(const script::Range& range, Value* tuple, const Tree& part);
     Value* tuple_item(const script::Range& range, Value* tuple, Value* place);
     Value* slice(const script::Range& range, Value* container, Value* dim, const Tree& tree);
     Value* index_all(const script::Range& range, Value* container, const Tree& parts);

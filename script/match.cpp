@@ -153,8 +153,8 @@ std::vector<Value*> unpack_tuple(Graph& graph, Value* tuple) {
 Value* convert(Graph& graph, const Range& range, TypeRef type, Value* value, bool conversions) {
     if (type->is(TypeKind::Optional) && !value->type->is(TypeKind::Optional) && !value->type->is(TypeKind::None))
         return convert(graph, range, type->element(), value, conversions);
-    // `[]` is a list of whatever is wanted.
-    if (type->is(TypeKind::List) && value->node->is("prim::ListConstruct") && value->node->inputs.empty() && !is_subtype(value->type, type)) {
+    // `[]` is a list of whatever is wanted. What a comprehension began with has a use: it was appended to.
+    if (type->is(TypeKind::List) && value->node->is("prim::ListConstruct") && value->node->inputs.empty() && value->uses.empty() && !is_subtype(value->type, type)) {
         TypeVariables variables;
         if (const TypeRef wanted = substitute(type, variables)) value = graph.insert(graph.create_with("prim::ListConstruct", wanted))->output();
     }
@@ -232,8 +232,12 @@ Value* call_builtin(Graph& graph, const Range& range, const std::string& name, c
     for (TypeRef type : matched.results) node->add_output(type);
     if (node->outputs.size() == 1) return node->output();
     std::vector<TypeRef> types;
+    std::vector<std::string> names;      // "(Tensor values, Tensor indices)": a named tuple
     for (const Value* output : node->outputs) types.push_back(output->type);
-    return graph.insert(graph.create_with("prim::TupleConstruct", tuple_of(types), node->outputs))->output();
+    for (const Formal& result : found->results)
+        if (!result.name.empty()) names.push_back(result.name);
+    if (names.size() != types.size()) names.clear();
+    return graph.insert(graph.create_with("prim::TupleConstruct", tuple_of(types, "", std::move(names)), node->outputs))->output();
 }
 
 const Signature* Node::schema() const {

@@ -62,6 +62,7 @@ kindling::Value one(const Argument& argument, const Item& item) {
         case kindling::Type::Layout: return Value(layout_of_code(item.integer()));
         case kindling::Type::MemoryFormat: return Value(memory_format_of_code(item.integer()));
         case kindling::Type::Device: return Value(item.device());
+        case kindling::Type::Generator: return Value(&generator_of(item));
         default: fail(ErrorKind::NotImplemented, "scripts cannot hand over argument '%s' yet", argument.name);
     }
 }
@@ -139,6 +140,14 @@ Item item_of(kindling::Value& value) {
 }
 
 }  // namespace
+
+Generator* (*generator_in)(void* object) = nullptr;
+Item (*make_generator)() = nullptr;
+Generator& generator_of(const Item& item) {
+    Generator* found = item.is(Item::Tag::Foreign) && generator_in ? generator_in(static_cast<Item::Foreign*>(item.object())->object) : nullptr;
+    KINDLING_CHECK(Runtime, found, "a generator of random numbers was expected in place of %s", str(item).c_str());
+    return *found;
+}
 
 void call_operator(const Signature& signature, const Item* const* inputs, size_t count, Item* const* outputs, size_t results) {
     const kindling::Operator& op = *signature.op;

@@ -73,6 +73,11 @@ std::string unescape(const Range& range, std::string_view text) {
     return out;
 }
 
+/// One place that throws, for many that refuse.
+[[noreturn, gnu::noinline, gnu::cold]] void refuse(std::string_view reason, const Range& range, const char* of = "UnsupportedNodeError") {
+    throw NotSupported(std::string(reason), range, of);
+}
+
 }  // namespace
 
 const Tree* Trees::make(Kind kind, Range range, std::vector<const Tree*> parts, std::string text) {
@@ -134,12 +139,14 @@ const Tree* Parser::expression(int above) {
     if (const int strength = python_ && first.kind == '~' ? 10 : unary(first.kind)) {
         lexer_.next();
         const Tree* operand = expression(strength);
-        if (first.kind == '-' && operand->is(Const)) tree = make(Const, operand->range, {}, "-" + operand->text);
+        if (first.kind == '-' && operand->is(Const)) tree = make(Const, python_ ? first.range : operand->range, {}, "-" + operand->text);
         else tree = make(first.kind == '*' ? Starred : first.kind == '-' ? Minus : first.kind, first.range, {operand});
     } else tree = base();
     const Tree* compared = nullptr;      // the right side of the comparison that `tree` is: Python's chain
     while (int strength = binds(lexer_.now().kind)) {
         if (strength <= above) break;
+        if (python_ && (lexer_.now().kind == FloorDiv || lexer_.now().kind == '@') && lexer_.after_now().kind == '=')
+            refuse(std::string("unsupported kind of augmented assignment: ") + (lexer_.now().kind == '@' ? "MatMult" : "FloorDiv"), tree->range, "NotSupportedError");
         const Token op = lexer_.next();
         if (python_ && is_comparison(op.kind)) {
             const Tree* right = expression(strength);
@@ -169,7 +176,8 @@ const Tree* Parser::expression(int above) {
             }
             lexer_.expect(In);
             const Tree* iterable = expression(python_ ? 1 : 0);
-            if (python_ && lexer_.now().kind == If) throw NotSupported("Comprehension ifs are not supported yet", lexer_.now().range);
+            if (python_ && lexer_.now().kind == If) refuse("Comprehension ifs are not supported yet", lexer_.now().range, "NotSupportedError");
+            if (python_ && lexer_.now().kind == For) refuse("Only a single generator is currently supported", lexer_.now().range, "NotSupportedError");
             tree = make(ListComp, op.range, {tree, each, iterable});
         } else tree = make(op.kind, op.range, {tree, expression(strength)});
     }
@@ -197,6 +205,7 @@ const Tree* Parser::base() {
                 break;
             }
             tree = expression_or_tuple();
+            if (python_ && lexer_.now().kind == ':') refuse("NamedExpr aren't supported", tree->range);
             lexer_.expect(')');
             break;
         case '[': tree = bracketed(); break;
@@ -211,8 +220,9 @@ const Tree* Parser::base() {
                 tree = strings();
                 break;
             }
-            if (python_ && token.text() == "lambda") throw NotSupported("Lambda aren't supported", token.range);
-            if (python_ && (token.text() == "yield" || token.text() == "await")) throw NotSupported(token.text() == "yield" ? "Yield aren't supported" : "Await aren't supported", token.range);
+            if (python_ && (token.text() == "b" || token.text() == "B") && lexer_.after_now().kind == String) refuse("Unknown Constant expression type", token.range, "FrontendError");
+            if (python_ && token.text() == "lambda") refuse("Lambda aren't supported", token.range);
+            if (python_ && (token.text() == "yield" || token.text() == "await")) refuse(token.text() == "yield" ? "Yield aren't supported" : "Await aren't supported", token.range);
             [[fallthrough]];
         default: {
             const Tree* name = ident();
@@ -231,18 +241,19 @@ const Tree* Parser::base() {
 
 const Tree* Parser::bracketed() {
     const Tree* all = list_of('[', ',', ']', &Parser::any_expression);
-    if (all->size() == 1 && (*all)[0].is(ListComp)) return all->parts[0];
+    if (all->size() == 1 && (*all)[0].is(ListComp)) return python_ ? make(ListComp, all->range, (*all)[0].parts) : all->parts[0];
     for (const Tree* part : all->parts)
         if (part->is(ListComp)) fail_at(all->range, " expected a single list comprehension within '[' , ']'");
     return make(ListLiteral, all->range, {all});
 }
 
 const Tree* Parser::braced() {
-    lexer_.next();
+    const Token brace = lexer_.next();
     std::vector<const Tree*> keys, values;
-    const Range range = lexer_.now().range;
+    const Range range = python_ ? brace.range : lexer_.now().range;
     if (lexer_.now().kind != '}') do {
         keys.push_back(expression());
+        if (python_ && lexer_.now().kind != ':') refuse(keys.back()->is(ListComp) ? "SetComp aren't supported" : "Set aren't supported", range);
         lexer_.expect(':');
         values.push_back(expression());
     } while (lexer_.accept(','));
@@ -283,7 +294,7 @@ const Tree* Parser::strings() {
         format |= fields;
     }
     const Tree* made = make(String, range, {}, std::move(text));
-    if (values.empty()) return made;
+    if (!format) return made;
     const Tree* method = make(Select, range, {made, make(Ident, range, {}, "format")});
     return make(Apply, range, {method, list(range, std::move(values)), list(range, {})});
 }
@@ -305,8 +316,8 @@ void Parser::formatted(const Range& range, std::string_view text, std::string& o
             if (c == '(' || c == '[' || c == '{') depth++;
             else if ((c == ')' || c == ']') && depth) depth--;
             else if (c == '}' && !depth--) break;
-            else if (!depth && c == ':') throw NotSupported("Don't support formatting in JoinedStr", range);
-            else if (!depth && c == '!' && end + 1 < text.size() && text[end + 1] != '=') throw NotSupported("Don't support conversion in JoinedStr", range);
+            else if (!depth && c == ':') refuse("Don't support formatting in JoinedStr", range, "NotSupportedError");
+            else if (!depth && c == '!' && end + 1 < text.size() && text[end + 1] != '=') refuse("Don't support conversion in JoinedStr", range, "NotSupportedError");
         }
         const size_t begin = static_cast<size_t>(text.data() - range.source->text.data()) + brace + 1;
         const Source& part = trees_.keep({range.source->text.substr(0, begin + end - brace - 1), range.source->file, range.source->first_line, begin});
@@ -320,12 +331,14 @@ const Tree* Parser::apply(const Tree* callee) {
     const Range range = lexer_.now().range;
     std::vector<const Tree*> inputs, attributes;
     sequence('(', ',', ')', [&] {
+        if (python_ && lexer_.now().kind == Pow) refuse("keyword-arg expansion is not supported", lexer_.now().range, "NotSupportedError");
         if (lexer_.now().kind == Ident && lexer_.after_now().kind == '=') {
             const Tree* name = ident();
             lexer_.expect('=');
             attributes.push_back(make(Attribute, name->range, {name, expression()}));
         } else inputs.push_back(expression());
     });
+    if (python_ && inputs.size() == 1 && inputs[0]->is(ListComp)) inputs[0] = make(ListComp, range, inputs[0]->parts);
     const Tree* input_list = list(range, std::move(inputs));
     return make(Apply, range, {callee, input_list, list(range, std::move(attributes))});
 }
@@ -376,7 +389,13 @@ const Tree* Parser::bare_type() {
 const Tree* Parser::type_comment() {
     const Range range = lexer_.now().range;
     lexer_.expect(TypeComment);
-    const Tree* types = list_of('(', ',', ')', &Parser::bare_type);
+    const bool by_line = python_ && lexer_.after_now().kind == Dots;   // "(...) -> Tensor": the parameters have theirs
+    const Tree* types = by_line ? nullptr : list_of('(', ',', ')', &Parser::bare_type);
+    if (by_line) {
+        lexer_.next(), lexer_.next();
+        types = none(range);
+        lexer_.expect(')');
+    }
     const Tree* result;
     if (lexer_.accept(Arrow)) {
         const Range at = lexer_.now().range;
@@ -389,10 +408,23 @@ const Tree* Parser::declaration() {
     const Range range = lexer_.now().range;
     std::vector<const Tree*> parameters;
     bool keyword_only = false;
-    sequence('(', ',', ')', [&] {
-        if (!keyword_only && lexer_.accept('*')) keyword_only = true;
+    constexpr char refusal[] = "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults";
+    lexer_.expect('(');
+    while (lexer_.now().kind != ')') {
+        const bool star = lexer_.now().kind == '*' && !keyword_only;
+        if (star) lexer_.next();
+        if (python_ && (lexer_.now().kind == Pow || (star && lexer_.now().kind != ','))) refuse(refusal, lexer_.now().range, "NotSupportedError");
+        if (star) keyword_only = true;
         else parameters.push_back(parameter(keyword_only));
-    });
+        if (python_ && keyword_only && !star && (*parameters.back())[2].present()) refuse(refusal, parameters.back()->range, "NotSupportedError");
+        const bool more = lexer_.accept(',');
+        if (python_ && lexer_.accept(TypeComment)) {   // "x,  # type: Tensor", a parameter a line
+            const Tree *type = expression(), *old = parameters.back();
+            parameters.back() = make(Param, type->range, {old->parts[0], some(type->range, type), old->parts[2]}, old->text);
+        }
+        if (!more) break;
+    }
+    lexer_.expect(')');
     const Tree* all = list(range, std::move(parameters));
     const Tree* result;
     if (lexer_.accept(Arrow)) {
@@ -405,6 +437,7 @@ const Tree* Parser::declaration() {
 
 /// The declaration with the types of a type comment.
 const Tree* Parser::with_types(const Tree* declaration, const Tree* types, bool is_method) {
+    if ((*types)[0].is(Option)) return make(Decl, declaration->range, {declaration->parts[0], types->parts[1]});
     const std::vector<const Tree*>&old = (*declaration)[0].parts, &given = (*types)[0].parts;
     const size_t skipped = is_method;
     if (old.size() - skipped != given.size())
@@ -427,6 +460,7 @@ const Tree* Parser::function(bool is_method) {
         if (indented) lexer_.expect(Newline);
         head = with_types(head, types, is_method);
     }
+    if (python_) lexer_.plain_comments();
     const Tree* body;
     if (indented) body = statements(false);
     else {
@@ -485,11 +519,19 @@ const Tree* Parser::simple(Kind kind) {
 void Parser::refuse_statement() {
     static constexpr struct { char word[9]; char what[28]; } refused[] = {
         {"try", "try blocks"}, {"nonlocal", "nonlocal variables"}, {"import", "import statements"}, {"from", "import statements"}, {"async", "async function definitions"}};
-    if (lexer_.now().kind == Class) throw NotSupported("class definitions aren't supported", lexer_.now().range);
-    if (lexer_.now().kind == Global) throw NotSupported("global variables aren't supported", lexer_.now().range);
+    if (lexer_.now().kind == Import) refuse("import statements aren't supported", lexer_.now().range);
+    if (lexer_.now().kind == Class) refuse("class definitions aren't supported", lexer_.now().range);
+    if (lexer_.now().kind == Global) refuse("global variables aren't supported", lexer_.now().range);
     if (lexer_.now().kind != Ident) return;
     for (const auto& each : refused)
-        if (lexer_.now().text() == each.word) throw NotSupported(std::string(each.what) + " aren't supported", lexer_.now().range);
+        if (lexer_.now().text() == each.word) refuse(std::string(each.what) + " aren't supported", lexer_.now().range);
+    if (lexer_.now().text() != "match") return;
+    if (const Kind behind = lexer_.after_now().kind; behind == Ident || behind == Number || behind == String)
+        refuse("Match aren't supported", lexer_.now().range);
+}
+
+void Parser::refuse_else(const char* loop) {
+    if (python_ && lexer_.now().kind == Else) refuse(std::string("else branches of ") + loop + " loops aren't supported", lexer_.now().range, "NotSupportedError");
 }
 
 const Tree* Parser::statement(bool in_class) {
@@ -502,20 +544,26 @@ const Tree* Parser::statement(bool in_class) {
             lexer_.next();
             const Tree* condition = expression();
             lexer_.expect(':');
-            return make(While, range, {condition, statements(true)});
+            const Tree* body = statements(true);
+            refuse_else("while");
+            return make(While, range, {condition, body});
         }
         case For: {
             lexer_.next();
             const Tree* targets = list_of(Nothing, ',', In, &Parser::target);
             const Tree* iterables = list_of(Nothing, ',', ':', &Parser::any_expression);
-            return make(For, range, {targets, iterables, statements(true)});
+            const Tree* body = statements(true);
+            refuse_else("for");
+            return make(For, range, {targets, iterables, body});
         }
         case With: {
             lexer_.next();
             const Tree* items = list_of(Nothing, ',', ':', &Parser::with_item);
             return make(With, range, {items, statements(true)});
         }
-        case Def: return function(in_class);
+        case Def:
+            if (python_ && !in_class) refuse("function definitions aren't supported", range);
+            return function(in_class);
         case Return: case Raise: case Assert: case Global: case Delete: case Break: case Continue: case Pass: return simple(kind);
         default: {
             const Tree* first = expression_or_tuple();

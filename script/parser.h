@@ -39,6 +39,7 @@ private:
     bool at_string();
     void formatted(const Range& range, std::string_view text, std::string& out, std::vector<const Tree*>& values);
     void refuse_statement();
+    void refuse_else(const char* loop);
     const Tree* apply(const Tree* callee);
     const Tree* subscript(const Tree* value);
     const Tree* subscript_part();

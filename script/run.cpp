@@ -6,6 +6,7 @@
 #include "graph/pending.h"
 #include "runtime/threads.h"
 #include "script/class.h"
+#include "script/fork.h"
 #include "script/instructions.h"
 #include "script/native_loop.h"
 
@@ -45,6 +46,20 @@ const char* last_name(const std::string& name) {
 }
 
 Item run_code(Function& function, std::vector<Item>&& arguments);
+
+/// Failures become errors that say where they were.
+Item told(const std::function<Item()>& body) {
+    try {
+        return body();
+    } catch (const Failure& failure) {
+        std::string text = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
+        for (size_t i = failure.lines.size(); i-- > 0;) text += failure.lines[i];
+        text += (failure.raised && !failure.qualified.empty() ? failure.qualified : std::string("RuntimeError")) + ": " + failure.message + "\n";
+        if (failure.raised) throw Raised(ErrorKind::Runtime, std::move(text), failure.qualified, failure.message);
+        const bool keeps = failure.kind == ErrorKind::NotImplemented || failure.kind == ErrorKind::OutOfMemory || failure.kind == ErrorKind::Internal;
+        throw Error(keeps ? failure.kind : ErrorKind::Runtime, std::move(text));
+    }
+}
 
 class Frame {
 public:
@@ -233,7 +248,9 @@ private:
                 leave(object);
                 break;
             }
-            case Instruction::Fork: case Instruction::Wait: case Instruction::Missing: break;   // `prepare` refused
+            case Instruction::Fork: output(i) = fork(code_.forked[i.loop], inputs(i)); break;
+            case Instruction::Wait: output(i) = wait(input(i)); break;
+            case Instruction::Missing: break;    // `prepare` refused
         }
         if (i.drops) drop(i);
         return at + 1;
@@ -244,6 +261,17 @@ private:
         Function* method = of ? of->method(name) : nullptr;
         KINDLING_CHECK(Runtime, method, "%s has no method '%s'", str(object.type()).c_str(), name.c_str());
         return run_code(*method, std::move(arguments));
+    }
+    static Item fork(const std::shared_ptr<Function>& function, std::vector<Item>&& arguments) {
+        return Future::start([function, arguments = std::move(arguments)]() mutable { return told([&] { return run_code(*function, std::move(arguments)); }); });
+    }
+    static Item wait(const Item& future) {
+        const Item kept = future;
+        try {
+            return static_cast<Future*>(kept.object())->wait();
+        } catch (const Raised& raised) {   // what the other thread's script raised is an error as others are here, its text the whole story
+            throw Error(ErrorKind::Runtime, raised.what());
+        }
     }
     static void leave(const Item& object) { call_method(object, "__exit__", {object, Item(), Item(), Item()}); }
 
@@ -304,7 +332,7 @@ void prepare(Function& function) {
     KINDLING_CHECK(Runtime, function.graph, "%s is called while it is compiled", function.name.c_str());
     const std::shared_ptr<Code> code = assemble(function);
     for (const Instruction& each : code->instructions) {
-        const bool missing = each.what == Instruction::Missing || each.what == Instruction::Fork || each.what == Instruction::Wait;
+        const bool missing = each.what == Instruction::Missing;
         KINDLING_CHECK(NotImplemented, !missing, "scripts cannot run %s yet:\n%s", each.node->kind.c_str(), each.node->range.highlight().c_str());
     }
     function.code = code;
@@ -320,18 +348,15 @@ std::vector<std::string> loops_of(const Function& function) {
 Item run(Function& function, std::vector<Item> arguments) {
     Recording recording;
     recording.open();
-    try {
+    return told([&] {
         Item result = run_code(function, std::move(arguments));
         recording.close();
         return result;
-    } catch (const Failure& failure) {
-        std::string text = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
-        for (size_t i = failure.lines.size(); i-- > 0;) text += failure.lines[i];
-        text += (failure.raised && !failure.qualified.empty() ? failure.qualified : std::string("RuntimeError")) + ": " + failure.message + "\n";
-        if (failure.raised) throw Raised(ErrorKind::Runtime, std::move(text), failure.qualified, failure.message);
-        const bool keeps = failure.kind == ErrorKind::NotImplemented || failure.kind == ErrorKind::OutOfMemory || failure.kind == ErrorKind::Internal;
-        throw Error(keeps ? failure.kind : ErrorKind::Runtime, std::move(text));
-    }
+    });
+}
+
+Item wait_outside(Future& future) {
+    return told([&] { return future.wait(); });
 }
 
 }  // namespace kindling::script

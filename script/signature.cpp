@@ -304,6 +304,7 @@ void add_operators(const std::string& name, std::vector<const Signature*>& all) 
     const auto keep = [&](Signature made) { all.push_back(new Signature(std::move(made))); };
     for (int i = 0; i < set.count; i++) {
         const Operator* op = set.operators[i];
+        if (name == "aten::view" && *op->overload()) continue;   // view(dtype) is no operator of TorchScript's
         Signature made = parse_signature(op->schema->text);
         made.name = name;
         made.overload = op->overload();

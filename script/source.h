@@ -42,9 +42,11 @@ private:
     Compiling* above_;
 };
 
-/// What Python has and scripts have not: torch.jit.frontend.NotSupportedError.
+/// What Python has and scripts have not: one of the classes of torch.jit.frontend.
 struct KINDLING_VISIBLE NotSupported : Error {
-    NotSupported(const std::string& reason, const Range& range) : Error(ErrorKind::Runtime, reason + ":\n" + range.highlight()) {}
+    NotSupported(const std::string& reason, const Range& range, const char* of = "UnsupportedNodeError")
+        : Error(ErrorKind::Runtime, reason + ":\n" + range.highlight()), python_class(of) {}
+    const char* python_class;
 };
 
 /// RuntimeError of the compiler: the reason, and where.

@@ -222,9 +222,9 @@ TypeRef unify(TypeRef a, TypeRef b, bool or_union) {
     return or_union ? union_of({a, b}) : nullptr;
 }
 
-TypeRef unify(const std::vector<TypeRef>& all) {
+TypeRef unify(const std::vector<TypeRef>& all, bool or_union) {
     TypeRef type = all.empty() ? nullptr : all[0];
-    for (size_t i = 1; i < all.size() && type; i++) type = unify(type, all[i]);
+    for (size_t i = 1; i < all.size() && type; i++) type = unify(type, all[i], or_union);
     return type;
 }
 
@@ -244,6 +244,7 @@ std::string match(TypeRef formal, TypeRef actual, TypeVariables& variables) {
                 const std::string why = match(formal->element(), actual->element(), variables);
                 return why.empty() ? "" : differs() + ": " + why;
             }
+            if (actual->is(TypeKind::Tuple) && formal->element()->is(TypeKind::Any)) return "";
             if (actual->is(TypeKind::Tuple))
                 if (TypeRef element = unify(actual->parts)) return match(formal->element(), element, variables);
             return differs();

@@ -67,7 +67,7 @@ KINDLING_VISIBLE std::string repr(TypeRef type);           // as messages say it
 KINDLING_VISIBLE bool is_subtype(TypeRef type, TypeRef of);
 /// The type that values of both have where they meet, null if there is none (or their Union, if that is wanted).
 KINDLING_VISIBLE TypeRef unify(TypeRef a, TypeRef b, bool or_union = false);
-TypeRef unify(const std::vector<TypeRef>& all);
+TypeRef unify(const std::vector<TypeRef>& all, bool or_union = false);
 
 /// Types that stand for the variables of a schema so far.
 using TypeVariables = std::unordered_map<std::string, TypeRef>;

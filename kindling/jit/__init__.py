@@ -221,6 +221,11 @@ def _is(obj, kind):
     return all(_is(each, arguments[0]) for each in obj)
 
 
+def _wrap_future(held):
+    from kindling.jit._classes import future_of
+    return future_of(held)
+
+
 def _refuse(name):
     def refuse(*arguments, **keywords):
         raise NotImplementedError(f"torch.jit.{name} needs scripts, which come with compilation; use torch.{name} with the module's state_dict")

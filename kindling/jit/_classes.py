@@ -174,6 +174,28 @@ def add_property(made, name, value, names, order):
     made.add_property(name, getter, setter)
 
 
+def future_of(held):
+    """The future in Python of a call that a script forked."""
+    from kindling.futures import Future
+
+    class ScriptFuture(Future):
+        """What `torch.jit.fork` gave in a script."""
+
+        def wait(self):
+            return _C._script_wait(held)
+
+        value = wait
+
+        def done(self):
+            return _C._script_done(held)
+
+        def then(self, callback):
+            made = Future()
+            made.set_result(callback(self))
+            return made
+    return ScriptFuture()
+
+
 def object_of(value):
     """The script's object of an object of Python's: a copy."""
     made = class_of(type(value)).new()

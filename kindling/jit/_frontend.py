@@ -10,8 +10,16 @@ from kindling import _C
 _compiled = {}      # id of a Python function -> (the function, its ScriptFunction)
 
 
-class NotSupportedError(Exception):
+class FrontendError(Exception):
+    """The source of a function is no TorchScript."""
+
+
+class NotSupportedError(FrontendError):
     """The source of a function has something that scripts do not know."""
+
+
+class UnsupportedNodeError(NotSupportedError):
+    """The source of a function has a statement or an expression that scripts do not know."""
 
 
 def source_of(function):
@@ -178,6 +186,10 @@ def meaning_of(value, of_module):
     if id(value) in _never():
         return ("special", "is_tracing")
     if isinstance(value, type):
+        if value is torch.device:
+            return ("builtin", "aten::device")
+        if value is torch.Generator:
+            return ("builtin", "aten::Generator")
         if value is torch.set_grad_enabled:
             return ("builtin", "aten::set_grad_enabled")
         if issubclass(value, BaseException):

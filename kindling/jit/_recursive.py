@@ -276,6 +276,8 @@ def _add_methods(kind, made):
             text, file, line, begin = _frontend.source_of(method)
             made.define(given, text, file, line, begin, True, _frontend.Surroundings(method), _frontend.defaults_of(overload), _frontend.source_of(overload))
         made.add_overloads(name, names)
+    for name, names in _overloads_of_layer(kind.kind):
+        made.add_overloads(name, names)
     properties = []
     for each in reversed(kind.kind.__mro__):
         if each.__module__.partition(".")[0] in ("kindling", "torch", "builtins"):
@@ -290,6 +292,16 @@ def _add_methods(kind, made):
     if holds == "dict":
         keys = list(kind.module.keys())
         made.define(None, f"def __contains__(self, key: str):\n   return {f'key in {keys!r}' if keys else 'False'}\n", "<string>", 1, 0, False, None, {})
+
+
+def _overloads_of_layer(kind):
+    """(method, the methods that serve it) of one of the package's layers: that of a recurrent layer for packed sequences."""
+    from kindling.nn.modules import _scripted
+    for each in kind.__mro__:
+        forms = getattr(_scripted, each.__name__, None) if (each.__module__ or "").startswith(("kindling.nn.", "torch.nn.")) else None
+        for name, names in getattr(forms, "_overloads", {}).items():
+            if method_of(kind, name) is forms.__dict__[name]:
+                yield name, names
 
 
 def methods_to_compile(module):

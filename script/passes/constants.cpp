@@ -153,7 +153,8 @@ void pool(Block* block, std::vector<Node*>& known, bool& changed) {
         for (Block* inner : node->blocks) pool(inner, known, changed);
         if (!node->is("prim::Constant")) return;
         const Item* function = node->attribute("name");
-        const auto same = std::find_if(known.begin(), known.end(), [&](const Node* other) {
+        const bool member = node->output()->type->is(TypeKind::Enum);   // PyTorch has one for each place
+        const auto same = member ? known.end() : std::find_if(known.begin(), known.end(), [&](const Node* other) {
             const Item* other_function = other->attribute("name");
             if (function || other_function) return function && other_function && *function == *other_function;
             return other->output()->type == node->output()->type && *constant_of(other->output()) == *constant_of(node->output());

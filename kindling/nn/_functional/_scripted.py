@@ -9,6 +9,7 @@ import kindling as torch
 from kindling import _C
 from kindling._jit_internal import BroadcastingList1, BroadcastingList2, BroadcastingList3, boolean_dispatch
 from kindling.nn._functional import warn
+from kindling.nn.utils.rnn import PackedSequence, invert_permutation
 
 Tensor = torch.Tensor
 _nn = _C._nn
@@ -188,6 +189,54 @@ def _max_pool3d(input: Tensor, kernel_size: BroadcastingList3[int], stride: Opti
 max_pool1d = boolean_dispatch("return_indices", 6, False, max_pool1d_with_indices, _max_pool1d, None, "max_pool1d")
 max_pool2d = boolean_dispatch("return_indices", 6, False, max_pool2d_with_indices, _max_pool2d, None, "max_pool2d")
 max_pool3d = boolean_dispatch("return_indices", 6, False, max_pool3d_with_indices, _max_pool3d, None, "max_pool3d")
+
+
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: BroadcastingList2[int], output_size: Optional[BroadcastingList2[int]] = None, output_ratio: Optional[BroadcastingList2[float]] = None,
+                                       return_indices: bool = False, _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+    if output_size is not None:
+        sizes = output_size
+    elif output_ratio is not None:
+        if len(output_ratio) > 2:
+            raise ValueError("fractional_max_pool2d requires output_ratio to either be a single Int or tuple of Ints.")
+        sizes = [int(input.size(-2) * output_ratio[0]), int(input.size(-1) * output_ratio[1])]
+    else:
+        raise ValueError("fractional_max_pool2d requires specifying either an output_size or an output_ratio")
+    if _random_samples is None:
+        batch = 1 if input.dim() == 3 else input.size(0)
+        _random_samples = torch.rand([batch, input.size(-3), 2], dtype=input.dtype, device=input.device)
+    return _nn.fractional_max_pool2d(input, kernel_size, sizes, _random_samples)
+
+
+def _fractional_max_pool2d(input: Tensor, kernel_size: BroadcastingList2[int], output_size: Optional[BroadcastingList2[int]] = None, output_ratio: Optional[BroadcastingList2[float]] = None,
+                           return_indices: bool = False, _random_samples: Optional[Tensor] = None) -> Tensor:
+    return fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)[0]
+
+
+fractional_max_pool2d = boolean_dispatch("return_indices", 4, False, fractional_max_pool2d_with_indices, _fractional_max_pool2d, __name__, "fractional_max_pool2d")
+
+
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: BroadcastingList3[int], output_size: Optional[BroadcastingList3[int]] = None, output_ratio: Optional[BroadcastingList3[float]] = None,
+                                       return_indices: bool = False, _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+    if output_size is not None:
+        sizes = output_size
+    elif output_ratio is not None:
+        if len(output_ratio) > 3:
+            raise ValueError("fractional_max_pool3d requires output_ratio to either be a single Int or tuple of Ints.")
+        sizes = [int(input.size(-3) * output_ratio[0]), int(input.size(-2) * output_ratio[1]), int(input.size(-1) * output_ratio[2])]
+    else:
+        raise ValueError("fractional_max_pool3d requires specifying either an output_size or an output_ratio")
+    if _random_samples is None:
+        batch = 1 if input.dim() == 4 else input.size(0)
+        _random_samples = torch.rand([batch, input.size(-4), 3], dtype=input.dtype, device=input.device)
+    return _nn.fractional_max_pool3d(input, kernel_size, sizes, _random_samples)
+
+
+def _fractional_max_pool3d(input: Tensor, kernel_size: BroadcastingList3[int], output_size: Optional[BroadcastingList3[int]] = None, output_ratio: Optional[BroadcastingList3[float]] = None,
+                           return_indices: bool = False, _random_samples: Optional[Tensor] = None) -> Tensor:
+    return fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)[0]
+
+
+fractional_max_pool3d = boolean_dispatch("return_indices", 4, False, fractional_max_pool3d_with_indices, _fractional_max_pool3d, __name__, "fractional_max_pool3d")
 
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: BroadcastingList1[int], return_indices: bool = False) -> Tuple[Tensor, Tensor]:
@@ -884,3 +933,54 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if is_batched:
         return output, None
     return output.squeeze(1), None
+
+
+# ---- packed sequences
+
+def pack_padded_sequence(input: Tensor, lengths: Union[Tensor, List[int]], batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
+    if isinstance(lengths, Tensor):
+        sizes = lengths.to(dtype=torch.int64)
+    else:
+        sizes = torch.tensor(lengths, dtype=torch.int64)
+    order: Optional[Tensor] = None
+    if not enforce_sorted:
+        sizes, places = torch.sort(sizes, descending=True)
+        places = places.to(input.device)
+        input = input.index_select(0 if batch_first else 1, places)
+        order = places
+    data, batch_sizes = torch._pack_padded_sequence(input, sizes, batch_first)
+    return PackedSequence(data, batch_sizes, order, invert_permutation(order))
+
+
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    longest = sequence.batch_sizes.size(0)
+    if total_length is not None:
+        if total_length < longest:
+            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                             f"total_length={total_length} and max sequence length being {longest}")
+        longest = total_length
+    padded, lengths = torch._pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value, longest)
+    order = sequence.unsorted_indices
+    if order is not None:
+        return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
+    return padded, lengths
+
+
+def pad_sequence(sequences: Union[Tensor, List[Tensor]], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+    if isinstance(sequences, Tensor):
+        return _nn.pad_sequence(sequences.unbind(0), batch_first, padding_value, padding_side)
+    return _nn.pad_sequence(sequences, batch_first, padding_value, padding_side)
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> List[Tensor]:
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    sequences: List[Tensor] = []
+    for i in range(lengths.size(0)):
+        sequences.append(padded_sequences[i][:int(lengths[i])])
+    return sequences
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> List[Tensor]:
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

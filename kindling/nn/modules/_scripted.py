@@ -7,6 +7,7 @@ from typing import List, Optional, Tuple
 import kindling as torch
 from kindling.nn import functional as F
 from kindling.nn._functional import warn
+from kindling.nn.utils.rnn import PackedSequence
 
 Tensor = torch.Tensor
 
@@ -221,7 +222,38 @@ class RNNBase:
         return hx
 
 
+    # The order of packed sequences is by length; a state's is the caller's.
+    def packed_state(self, data: Tensor, batch_sizes: Tensor, hx: Optional[Tensor], order: Optional[Tensor], width: int, message: str) -> Tensor:
+        expected = [self.num_layers * (2 if self.bidirectional else 1), int(batch_sizes[0]), width]
+        if hx is None:
+            return torch.zeros(expected, dtype=data.dtype, device=data.device)
+        state = hx if order is None else hx.index_select(1, order)
+        if state.size() != expected:
+            raise RuntimeError(message.format((expected[0], expected[1], expected[2]), list(state.size())))
+        return state
+
+    def check_packed(self, data: Tensor):
+        if data.dtype != self._flat_weights[0].dtype:
+            raise ValueError("RNN input dtype does not match weight dtype")
+        if data.dim() != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
+        if self.input_size != data.size(-1):
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.size(-1)}")
+
+
 class RNN:
+    _overloads = {"forward": ["forward", "forward_packed"]}
+
+    def forward_packed(self, input: PackedSequence, hx: Optional[Tensor] = None) -> Tuple[PackedSequence, Tensor]:
+        data, batch_sizes, order, back = input
+        self.check_packed(data)
+        state = self.packed_state(data, batch_sizes, hx, order, self.hidden_size, "Expected hidden size {}, got {}")
+        if self.mode == "RNN_TANH":
+            output, hidden = torch.rnn_tanh(data, batch_sizes, state, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        else:
+            output, hidden = torch.rnn_relu(data, batch_sizes, state, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        return PackedSequence(output, batch_sizes, order, back), hidden if back is None else hidden.index_select(1, back)
+
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
         is_batched = input.dim() == 3
         input = self.enter(input)
@@ -236,6 +268,15 @@ class RNN:
 
 
 class GRU:
+    _overloads = {"forward": ["forward", "forward_packed"]}
+
+    def forward_packed(self, input: PackedSequence, hx: Optional[Tensor] = None) -> Tuple[PackedSequence, Tensor]:
+        data, batch_sizes, order, back = input
+        self.check_packed(data)
+        state = self.packed_state(data, batch_sizes, hx, order, self.hidden_size, "Expected hidden size {}, got {}")
+        output, hidden = torch.gru(data, batch_sizes, state, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        return PackedSequence(output, batch_sizes, order, back), hidden if back is None else hidden.index_select(1, back)
+
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
         is_batched = input.dim() == 3
         input = self.enter(input)
@@ -247,6 +288,23 @@ class GRU:
 
 
 class LSTM:
+    _overloads = {"forward": ["forward", "forward_packed"]}
+
+    def forward_packed(self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]] = None) -> Tuple[PackedSequence, Tuple[Tensor, Tensor]]:
+        data, batch_sizes, order, back = input
+        self.check_packed(data)
+        first: Optional[Tensor] = None
+        second: Optional[Tensor] = None
+        if hx is not None:
+            first, second = hx
+        width = self.proj_size if self.proj_size > 0 else self.hidden_size
+        state = [self.packed_state(data, batch_sizes, first, order, width, "Expected hidden[0] size {}, got {}"),
+                 self.packed_state(data, batch_sizes, second, order, self.hidden_size, "Expected hidden[1] size {}, got {}")]
+        output, hidden, cell = torch.lstm(data, batch_sizes, state, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        if back is not None:
+            hidden, cell = hidden.index_select(1, back), cell.index_select(1, back)
+        return PackedSequence(output, batch_sizes, order, back), (hidden, cell)
+
     def forward(self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
         is_batched = input.dim() == 3
         input = self.enter(input)

@@ -21,6 +21,7 @@ class PackedSequence(tuple):
 
     __slots__ = ()
     _fields = ("data", "batch_sizes", "sorted_indices", "unsorted_indices")
+    __annotations__ = {"data": torch.Tensor, "batch_sizes": torch.Tensor, "sorted_indices": torch.Tensor | None, "unsorted_indices": torch.Tensor | None}
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
         if unsorted_indices is None:

@@ -1,0 +1,36 @@
+// script/fork.h: calls of scripts that run in another thread while their caller goes on.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+
+#include "core/thread_state.h"
+#include "script/value.h"
+
+namespace kindling::script {
+
+/// What a fork gives: its result comes later. Whoever waits for one that no thread has begun computes it.
+struct KINDLING_VISIBLE Future final : Item::Object {
+    /// Begins `body`, in a thread of its own if there are fewer of these than the pool has. With modes, transforms or a watcher on,
+    /// which belong to this thread, it is run here and now.
+    static Item start(std::function<Item()> body);
+    /// The result, or the error of the body. Signals are heard.
+    Item wait();
+    bool done() const;
+
+private:
+    enum State { Waiting, Running, Done };
+    bool claim();
+    void run(bool own_state);
+    static void work(void*);
+    mutable std::mutex lock_;
+    std::condition_variable changed_;
+    State state_ = Waiting;
+    std::function<Item()> body_;
+    ThreadState thread_;                 // grad mode and the like, of who started it
+    Item result_;
+    std::exception_ptr error_;
+};
+
+}  // namespace kindling::script
