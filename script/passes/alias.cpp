@@ -1,4 +1,4 @@
-// script/passes/alias.cpp
+// script/passes/alias.cpp: unions of what may be the same memory, by what schemas say of aliases and writes.
 #include "script/passes/alias.h"
 
 namespace kindling::script {
