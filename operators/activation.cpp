@@ -348,11 +348,10 @@ OPERATORS(activation) {
             KINDLING_CHECK(Runtime, lower.to_double() <= upper.to_double(), "Lower bound should be less than or equal to the upper bound");
             if (!training) return contiguous(leaky_relu(self, Scalar((lower.to_double() + upper.to_double()) / 2)));
             KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '%s'", scalar_type_name(self.dtype()));
-            if (!self.is_meta())
-                for (const Scalar* bound : {&lower, &upper}) check_fits(*bound, self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32);
             // One number in double precision for each element below or at zero, in their order, as PyTorch draws them.
             Tensor x = contiguous(self), below = le(x, Scalar(0)), slopes = ones(x.sizes(), DType::Float64, std::nullopt, x.device());
             if (!x.is_meta()) {
+                for (const Scalar* bound : {&lower, &upper}) check_fits(*bound, self.dtype() == DType::Float64 ? DType::Float64 : DType::Float32);
                 Tensor drawn = uniform_(empty({sum(below).item<int64_t>()}, DType::Float64), lower.to_double(), upper.to_double(), generator);
                 slopes = masked_scatter(slopes, below, drawn);
             }

@@ -266,7 +266,7 @@ OPERATORS(foreach) {
                 const DType computed = dtype == DType::None ? t.dtype() : dtype;
                 // Whole numbers are summed in int64, whatever they are.
                 if (category(computed) < 2) fail(ErrorKind::NotImplemented, "\"powsum_cpu\" not implemented for 'Long'");
-                return sum(to(pow(abs(to(t, computed)), wrap_number(ord)), to_real(computed)));
+                return sum(to(pow(abs(t.is_complex() && !is_complex(computed) ? t : to(t, computed)), wrap_number(ord)), to_real(computed)));
             });
         }) });
     declare("_foreach_max(Tensor[] self) -> Tensor[]", {

@@ -289,6 +289,9 @@ def block(entries, indent=""):
     # Comparisons give tensors, which `object` does not expect.
     return re.sub(r"(def __(?:eq|ne)__\(.*)", r"\1  # type: ignore[override]", "\n".join(text)) + "\n"
 
+# What many signatures have, by a short name of the stub's own, as PyTorch's stubs have: 8 KB less.
+ALIASES = {"_Ints": "Sequence[_int]", "_Tensors": "Sequence[Tensor]", "_Operand": "Tensor | Number", "_Device": "_device | _str | _int | None"}
+
 
 def stub(operators):
     """The whole text of the stub."""
@@ -306,7 +309,10 @@ def stub(operators):
         other.append((f"__{name}__", ["self", "other: Any"], "Tensor"))
     attributes = set(re.findall(r"^    (\w+):", TENSOR, re.M)) | set(re.findall(r"^    def (\w+)", TENSOR, re.M))
     methods = [entry for entry in methods if entry[0] not in attributes]
-    return PREFACE + TENSOR + block([*other, *methods], "    ") + "\n" + block(functions)
+    text = TENSOR + block([*other, *methods], "    ") + "\n" + block(functions)
+    for name, union in ALIASES.items():
+        text = text.replace(union, name)
+    return PREFACE + "".join(f"{name} = {union}\n" for name, union in ALIASES.items()) + text
 
 
 def main(source, target):

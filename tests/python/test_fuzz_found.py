@@ -83,7 +83,7 @@ def test_bounds_of_rrelu_beyond_the_dtype(bounds, dtype, training):
 @pytest.mark.parametrize("dtype", ["torch.float32", "torch.complex64", "None"])
 @pytest.mark.parametrize("power", [0, 1, 2, 3])
 def test_powers_of_complex_numbers_as_real_ones(power, dtype):
-    same(f"torch._foreach_powsum([torch.tensor([1+2j])], {power}, dtype={dtype})")
+    same(f"torch._foreach_powsum([torch.tensor([1+2j, 3-1j])], {power}, dtype={dtype})")
 
 
 @pytest.mark.parametrize("pairs", ["[2], [2, 2], [2, 2], [2, 2]", "[2, 2], [2], [2, 2], [2, 2]", "[2, 2], [2, 2], [2], [2, 2]", "[2, 2], [2, 2], [2, 2], [2]", "[2, 2], [2, 2], [2, 2], [2, 2]", "2, 2, 2, 2"])
