@@ -334,6 +334,8 @@ def compile_function(function):
     _compiled[id(function)] = (function, None)
     try:
         names = unit.define(text, file, line, begin, True, defaults_of(function))
+        if not names:
+            raise RuntimeError(f"Expected a single top-level function: {file}:{line}")   # a lambda
         made = finish(unit.get(names[0]), function)
     finally:
         del _compiled[id(function)]

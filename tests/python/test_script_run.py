@@ -141,6 +141,13 @@ def test_memory_is_let_go_as_lines_do():
     assert kindling._C._memory_stats()["allocated_bytes.all.peak"] - before < 6 * (4 << 20)
 
 
+def test_a_lambda_is_no_function():
+    for module in (torch, kindling):
+        add = lambda x: x + 1
+        with pytest.raises(RuntimeError, match=r"Expected a single top-level function: .*test_script_run.py:\d+$"):
+            module.jit.script(add)
+
+
 def test_interrupt():
     import os
     import signal
