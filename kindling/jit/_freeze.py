@@ -1,5 +1,6 @@
 """``torch.jit.freeze`` and what follows it; what ``graph_for`` shows, and the switches of fusers."""
 from kindling import _C
+from kindling._blocks import Block as _Block
 
 _frozen = 0
 
@@ -88,7 +89,7 @@ def graph_for(function):
     return graph
 
 
-class optimized_execution:
+class optimized_execution(_Block):
     """A block in which ``graph_for`` shows optimised graphs, or not."""
 
     def __init__(self, should_optimize):
@@ -103,7 +104,7 @@ class optimized_execution:
         _optimised = self._before
 
 
-class fuser:
+class fuser(_Block):
     """A block in which scripts are fused by the fuser of that name: "fuser0" to "fuser3", which are all the same here."""
 
     def __init__(self, name):

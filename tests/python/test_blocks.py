@@ -11,7 +11,7 @@ from both import same
 
 ARGUMENTS = {
     "torch.autograd.graph.disable_saved_tensors_hooks": ("no",), "torch.nn.attention.sdpa_kernel": (0,), "torch.utils.checkpoint.set_checkpoint_early_stop": (True,),
-    "torch.utils.checkpoint.set_checkpoint_debug_enabled": (True,), "torch.optim.swap_in_optimizer_params_and_state": (1, 2, 3),
+    "torch.utils.checkpoint.set_checkpoint_debug_enabled": (True,), "torch.optim.swap_in_optimizer_params_and_state": (1, 2, 3), "torch.jit.fuser": ("fuser1",), "torch.jit.optimized_execution": (True,),
 }
 
 
