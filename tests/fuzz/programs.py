@@ -462,7 +462,10 @@ class Programs:
     def judge(self, lines, number, first, told):
         """The fault that a difference is, or None if it is meant."""
         def still(fewer):
-            return bool(same(differences(fewer, number, self.strict), first))
+            try:
+                return bool(same(differences(fewer, number, self.strict), first))
+            except RuntimeError:     # a variable of the smaller program that cannot be looked at
+                return False
         if not self.whole:
             lines = shrink(lines, still)
         text = text_of(lines)
