@@ -539,13 +539,13 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
     const bool method = where == space::Method;
     auto* result = static_cast<Overloads*>(PyMem_Calloc(1, sizeof(Overloads)));
     result->name = name;
-    result->outs_by_name = where == space::Ops;
+    result->of_ops = where == space::Ops;
     result->signatures = static_cast<Signature*>(PyMem_Calloc(static_cast<size_t>(count) + 1, sizeof(Signature)));
     for (int i = 0; i < count; i++) {
         const Operator* op = operators[i];
         Signature signature;
         make_signature(signature, op, method);
-        signature.outs_by_name = result->outs_by_name;
+        signature.of_ops = result->of_ops;
         if (!(where & (space::Hidden | space::Ops)) && strstr(op->schema->text, "reduction=Mean")) signature.unreduced = static_cast<uint8_t>(op->schema->find("reduction", 9));
         if (method && (!signature.has_self || signature.out_count)) continue;  // out= is for functions only
         int at = 0, last = result->count++;   // before the first that goes after it, whatever lies between
@@ -609,7 +609,7 @@ struct Trouble {
 static Fit convert_argument(const Signature& s, const Parameter& p, PyObject* object, Call& call) {
     Value& value = call.values[p.place];
     const Fit fit = convert(*p.argument, object, value, call.arena, p.numbers);
-    if (fit != Fit::No || !s.outs_by_name || p.argument->type != Type::Bool || p.argument->list) return fit;
+    if (fit != Fit::No || !s.of_ops || p.argument->type != Type::Bool || p.argument->list) return fit;
     const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
     if (object != Py_None && !(methods && methods->nb_bool)) return Fit::No;
     const int truth = PyObject_IsTrue(object);
@@ -690,7 +690,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             given |= uint64_t{1} << found;
             continue;
         }
-        if (s.outs_by_name) {
+        if (s.of_ops) {
             int out = 0;
             while (out < s.out_count && PyUnicode_CompareWithASCIIString(name, schema.arguments[s.out_places[out]].name)) out++;
             if (out < s.out_count) {
@@ -1020,7 +1020,7 @@ static Fit parse_overloads(const Overloads& overloads, PyObject* const* args, Py
     bool only = overloads.count == 1;
     for (int i = 0; i < overloads.count; i++) {
         const Signature& s = overloads.signatures[i];
-        if ((s.out_count > 0) != out_given && !only && !overloads.outs_by_name) continue;
+        if ((s.out_count > 0) != out_given && !only && !overloads.of_ops) continue;
         Trouble trouble;
         if (call.out_given || call.requires_grad) call.out_given = call.requires_grad = false;
         Fit fit = attempt(s, args, nargs, kwnames, call, trouble);

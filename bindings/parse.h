@@ -62,7 +62,7 @@ struct Signature {
     bool varargs;                // x.view(2, 3)
     bool factory;                // takes requires_grad=, pin_memory=
     bool factory_out;            // an out= form of a factory: takes dtype= and so on, and ignores them
-    bool outs_by_name;           // out= may be given by the schema's names, one by one
+    bool of_ops;                 // a function of torch.ops: out= may be given by the schema's names, flags are the truth of anything
     bool makes_tensor;           // no tensor argument: the default device applies
     const Signature* functional; // of an out form: the one whose text errors show
 };
@@ -72,7 +72,7 @@ struct Overloads {
     Signature* signatures;
     int count;
     bool any_out;
-    bool outs_by_name;           // functions of torch.ops
+    bool of_ops;                 // functions of torch.ops
     uint8_t self_first;          // methods: self was bound
 };
 

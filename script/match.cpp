@@ -198,9 +198,7 @@ static size_t match_any(Graph& graph, const Range& range, const std::vector<cons
                         const std::vector<Given>& keywords, const Given* self, Matched& made) {
     for (int round = all.size() == 1; round < 2; round++)
         for (size_t i = 0; i < all.size(); i++)
-            // A dtype is an int here: view(-1) is a size, as in PyTorch, which leaves out the overload for dtypes too.
-            if (all[i]->name == "aten::view" && all[i]->overload == "dtype") continue;
-            else if (std::optional<Matched> matched = Matcher(graph, range, *all[i], round, nullptr).match(positional, keywords, self)) {
+            if (std::optional<Matched> matched = Matcher(graph, range, *all[i], round, nullptr).match(positional, keywords, self)) {
                 made = std::move(*matched);
                 return i;
             }

@@ -47,17 +47,21 @@ const char* last_name(const std::string& name) {
 
 Item run_code(Function& function, std::vector<Item>&& arguments);
 
-/// Failures become errors that say where they were.
-Item told(const std::function<Item()>& body) {
+/// The error that a failure becomes: it says where that was.
+[[noreturn, gnu::cold]] void tell(const Failure& failure) {
+    std::string text = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
+    for (size_t i = failure.lines.size(); i-- > 0;) text += failure.lines[i];
+    text += (failure.raised && !failure.qualified.empty() ? failure.qualified : std::string("RuntimeError")) + ": " + failure.message + "\n";
+    if (failure.raised) throw Raised(ErrorKind::Runtime, std::move(text), failure.qualified, failure.message);
+    const bool keeps = failure.kind == ErrorKind::NotImplemented || failure.kind == ErrorKind::OutOfMemory || failure.kind == ErrorKind::Internal;
+    throw Error(keeps ? failure.kind : ErrorKind::Runtime, std::move(text));
+}
+/// Inlined: a call of a script allocates nothing for it.
+template <class Body> Item told(Body&& body) {
     try {
         return body();
     } catch (const Failure& failure) {
-        std::string text = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
-        for (size_t i = failure.lines.size(); i-- > 0;) text += failure.lines[i];
-        text += (failure.raised && !failure.qualified.empty() ? failure.qualified : std::string("RuntimeError")) + ": " + failure.message + "\n";
-        if (failure.raised) throw Raised(ErrorKind::Runtime, std::move(text), failure.qualified, failure.message);
-        const bool keeps = failure.kind == ErrorKind::NotImplemented || failure.kind == ErrorKind::OutOfMemory || failure.kind == ErrorKind::Internal;
-        throw Error(keeps ? failure.kind : ErrorKind::Runtime, std::move(text));
+        tell(failure);
     }
 }
 

@@ -304,7 +304,7 @@ void add_operators(const std::string& name, std::vector<const Signature*>& all) 
     const auto keep = [&](Signature made) { all.push_back(new Signature(std::move(made))); };
     for (int i = 0; i < set.count; i++) {
         const Operator* op = set.operators[i];
-        if (name == "aten::view" && *op->overload()) continue;   // view(dtype) is no operator of TorchScript's
+        if (name == "aten::view" && *op->overload()) continue;   // a dtype is an int here, and view(-1) a size: PyTorch leaves out view.dtype, too
         Signature made = parse_signature(op->schema->text);
         made.name = name;
         made.overload = op->overload();

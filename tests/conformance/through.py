@@ -88,6 +88,7 @@ def scripted(bridge, function, path, arguments):
     else:
         callee = f"torch.{path}"
     text = f"def run({', '.join(names.values())}):\n    return {callee}({', '.join(call)})\n"
+    torch = bridge.module  # noqa: F841 - the compiler looks up what the text calls torch here, in its caller
     with quiet():
         return bridge.resolve("jit.CompilationUnit")(text).run
 
@@ -104,7 +105,7 @@ def call(bridge, kind, function, path, make_arguments, is_reference, observe):
             program = PROGRAMS[kind](bridge, function, path, make_arguments())
             program(*distinct(bridge, make_arguments()))
         except Exception as problem:
-            raise Declined(f"{type(problem).__name__}: {problem}") from problem
+            raise Declined(f"{type(problem).__name__}: {' '.join(str(problem).split())}") from problem
     else:
         program = PROGRAMS[kind](bridge, function, path, make_arguments())
     arguments = make_arguments()

@@ -124,7 +124,7 @@ def test_gradient_of_the_gradient_of_pooling(options):
          "x = torch.tensor([3., 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3]).view(1, 1, 5, 5)")
 
 
-@pytest.mark.parametrize("call", ["frexp(x)", "torch.frexp(x.to_sparse_csr())", "x.frexp()", "torch.sgn(x).to_dense()", "torch.aminmax(x)"])
+@pytest.mark.parametrize("call", ["torch.frexp(x)", "torch.frexp(x.to_sparse_csr())", "x.frexp()", "torch.sgn(x).to_dense()", "torch.aminmax(x)"])
 def test_two_results_of_a_sparse_tensor_are_refused(call):
     """The second result was written where there was no room."""
-    same(f"try: r = torch.{call}\nexcept RuntimeError: r = 'refused'\nr".replace("torch.torch.", "torch.").replace("torch.x.", "x."), "x = torch.eye(2).to_sparse()\nr = 0")
+    same(f"try: r = {call}\nexcept RuntimeError: r = 'refused'\nr", "x = torch.eye(2).to_sparse()\nr = 0")

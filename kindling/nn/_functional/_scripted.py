@@ -191,19 +191,26 @@ max_pool2d = boolean_dispatch("return_indices", 6, False, max_pool2d_with_indice
 max_pool3d = boolean_dispatch("return_indices", 6, False, max_pool3d_with_indices, _max_pool3d, None, "max_pool3d")
 
 
+def fractional_sizes(name: str, input: Tensor, dims: int, output_size: Optional[List[int]], output_ratio: Optional[List[float]]) -> List[int]:
+    if output_size is not None:
+        return output_size
+    if output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if len(output_ratio) > dims:
+        raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
+    return [int(input.size(i - dims) * output_ratio[i]) for i in range(dims)]
+
+
+def fractional_samples(input: Tensor, dims: int) -> Tensor:
+    batch = 1 if input.dim() == dims + 1 else input.size(0)
+    return torch.rand([batch, input.size(-1 - dims), dims], dtype=input.dtype, device=input.device)
+
+
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: BroadcastingList2[int], output_size: Optional[BroadcastingList2[int]] = None, output_ratio: Optional[BroadcastingList2[float]] = None,
                                        return_indices: bool = False, _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-    if output_size is not None:
-        sizes = output_size
-    elif output_ratio is not None:
-        if len(output_ratio) > 2:
-            raise ValueError("fractional_max_pool2d requires output_ratio to either be a single Int or tuple of Ints.")
-        sizes = [int(input.size(-2) * output_ratio[0]), int(input.size(-1) * output_ratio[1])]
-    else:
-        raise ValueError("fractional_max_pool2d requires specifying either an output_size or an output_ratio")
+    sizes = fractional_sizes("fractional_max_pool2d", input, 2, output_size, output_ratio)
     if _random_samples is None:
-        batch = 1 if input.dim() == 3 else input.size(0)
-        _random_samples = torch.rand([batch, input.size(-3), 2], dtype=input.dtype, device=input.device)
+        _random_samples = fractional_samples(input, 2)
     return _nn.fractional_max_pool2d(input, kernel_size, sizes, _random_samples)
 
 
@@ -217,17 +224,9 @@ fractional_max_pool2d = boolean_dispatch("return_indices", 4, False, fractional_
 
 def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: BroadcastingList3[int], output_size: Optional[BroadcastingList3[int]] = None, output_ratio: Optional[BroadcastingList3[float]] = None,
                                        return_indices: bool = False, _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-    if output_size is not None:
-        sizes = output_size
-    elif output_ratio is not None:
-        if len(output_ratio) > 3:
-            raise ValueError("fractional_max_pool3d requires output_ratio to either be a single Int or tuple of Ints.")
-        sizes = [int(input.size(-3) * output_ratio[0]), int(input.size(-2) * output_ratio[1]), int(input.size(-1) * output_ratio[2])]
-    else:
-        raise ValueError("fractional_max_pool3d requires specifying either an output_size or an output_ratio")
+    sizes = fractional_sizes("fractional_max_pool3d", input, 3, output_size, output_ratio)
     if _random_samples is None:
-        batch = 1 if input.dim() == 4 else input.size(0)
-        _random_samples = torch.rand([batch, input.size(-4), 3], dtype=input.dtype, device=input.device)
+        _random_samples = fractional_samples(input, 3)
     return _nn.fractional_max_pool3d(input, kernel_size, sizes, _random_samples)
 
 

@@ -183,11 +183,11 @@ class TransformerDecoder:
 
 
 class RNNBase:
-    def check_input(self, input: Tensor):
+    def check_input(self, input: Tensor, dims: int):
         if input.dtype != self._flat_weights[0].dtype:
             raise ValueError("RNN input dtype does not match weight dtype")
-        if input.dim() != 3:
-            raise RuntimeError(f"input must have 3 dimensions, got {input.dim()}")
+        if input.dim() != dims:
+            raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
 
@@ -206,7 +206,7 @@ class RNNBase:
             raise ValueError(f"Expected input to be 2D or 3D, got {input.dim()}D instead")
         if input.dim() == 2:
             input = input.unsqueeze(0 if self.batch_first else 1)
-        self.check_input(input)
+        self.check_input(input, 3)
         return input
 
     def one_state(self, input: Tensor, hx: Optional[Tensor], is_batched: bool) -> Tensor:
@@ -221,7 +221,6 @@ class RNNBase:
         self.check_state(hx, input, self.hidden_size, "Expected hidden size {}, got {}")
         return hx
 
-
     # The order of packed sequences is by length; a state's is the caller's.
     def packed_state(self, data: Tensor, batch_sizes: Tensor, hx: Optional[Tensor], order: Optional[Tensor], width: int, message: str) -> Tensor:
         expected = [self.num_layers * (2 if self.bidirectional else 1), int(batch_sizes[0]), width]
@@ -232,21 +231,13 @@ class RNNBase:
             raise RuntimeError(message.format((expected[0], expected[1], expected[2]), list(state.size())))
         return state
 
-    def check_packed(self, data: Tensor):
-        if data.dtype != self._flat_weights[0].dtype:
-            raise ValueError("RNN input dtype does not match weight dtype")
-        if data.dim() != 2:
-            raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
-        if self.input_size != data.size(-1):
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.size(-1)}")
-
 
 class RNN:
     _overloads = {"forward": ["forward", "forward_packed"]}
 
     def forward_packed(self, input: PackedSequence, hx: Optional[Tensor] = None) -> Tuple[PackedSequence, Tensor]:
         data, batch_sizes, order, back = input
-        self.check_packed(data)
+        self.check_input(data, 2)
         state = self.packed_state(data, batch_sizes, hx, order, self.hidden_size, "Expected hidden size {}, got {}")
         if self.mode == "RNN_TANH":
             output, hidden = torch.rnn_tanh(data, batch_sizes, state, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
@@ -272,7 +263,7 @@ class GRU:
 
     def forward_packed(self, input: PackedSequence, hx: Optional[Tensor] = None) -> Tuple[PackedSequence, Tensor]:
         data, batch_sizes, order, back = input
-        self.check_packed(data)
+        self.check_input(data, 2)
         state = self.packed_state(data, batch_sizes, hx, order, self.hidden_size, "Expected hidden size {}, got {}")
         output, hidden = torch.gru(data, batch_sizes, state, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         return PackedSequence(output, batch_sizes, order, back), hidden if back is None else hidden.index_select(1, back)
@@ -292,7 +283,7 @@ class LSTM:
 
     def forward_packed(self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]] = None) -> Tuple[PackedSequence, Tuple[Tensor, Tensor]]:
         data, batch_sizes, order, back = input
-        self.check_packed(data)
+        self.check_input(data, 2)
         first: Optional[Tensor] = None
         second: Optional[Tensor] = None
         if hx is not None:
