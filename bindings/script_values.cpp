@@ -250,14 +250,15 @@ PyObject* from_item(const Item& item) {
         case Item::Tag::Tuple: {
             PyObject* tuple = checked_list(item.items(), true);
             const TypeRef type = item.type();
-            if (!type || type->fields.empty()) return tuple;
+            if (!type || type->fields.empty() || type->name.empty()) return tuple;   // the fields of an operator's results have no class
             Object values(tuple);
             if (PyObject* made = named_tuple_object(type, tuple)) return made;
             if (PyErr_Occurred()) throw_python();
-            Object make(checked(import("kindling.jit", "_named_tuple"))), fields(checked(PyTuple_New(static_cast<Py_ssize_t>(type->fields.size()))));
+            // A class of a text's own: there is none in Python.
+            Object make(checked(import("collections", "namedtuple"))), fields(checked(PyTuple_New(static_cast<Py_ssize_t>(type->fields.size()))));
             for (size_t i = 0; i < type->fields.size(); i++) PyTuple_SET_ITEM(fields.get(), static_cast<Py_ssize_t>(i), checked(PyUnicode_FromString(type->fields[i].c_str())));
-            Object name(checked(PyUnicode_FromString(type->name.c_str())));
-            return PyObject_CallFunctionObjArgs(make.get(), name.get(), fields.get(), values.get(), nullptr);
+            Object kind(checked(PyObject_CallFunction(make.get(), "sO", type->name.c_str() + (type->name.rfind('.') + 1), fields.get())));
+            return PyObject_CallObject(kind.get(), values.get());
         }
         case Item::Tag::Dict: {
             Object made(checked(PyDict_New()));

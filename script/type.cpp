@@ -23,6 +23,8 @@ bool same(const TypeData& a, const TypeData& b) {
 
 /// The one type like this. Types live for ever: there are few.
 TypeRef intern(TypeData type) {
+    for (TypeRef& part : type.parts)     // that nothing was said of a Tensor is told of the Tensor itself: a list of such is a List[Tensor]
+        if (part && part->inferred) part = type_of(TypeKind::Tensor);
     struct Table {
         std::mutex lock;
         std::unordered_multimap<size_t, std::unique_ptr<const TypeData>> types;

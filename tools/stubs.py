@@ -290,7 +290,7 @@ def block(entries, indent=""):
     return re.sub(r"(def __(?:eq|ne)__\(.*)", r"\1  # type: ignore[override]", "\n".join(text)) + "\n"
 
 # What many signatures have, by a short name of the stub's own, as PyTorch's stubs have: 8 KB less.
-ALIASES = {"_Ints": "Sequence[_int]", "_Tensors": "Sequence[Tensor]", "_Operand": "Tensor | Number", "_Device": "_device | _str | _int | None"}
+ALIASES = {"_Ints": "Sequence[_int]", "_Dims": "_int | _Ints", "_Tensors": "Sequence[Tensor]", "_Operand": "Tensor | Number", "_Device": "_device | _str | _int | None"}
 
 
 def stub(operators):

@@ -106,6 +106,33 @@ class Names(Surroundings):
         self.closure, self.globals, self.more = frame.f_locals, frame.f_globals, {}
 
 
+class Asked(Surroundings):
+    """What names mean where a text is compiled: what a function says, or the variables of who asks. Nothing is kept afterwards."""
+
+    def __init__(self):
+        self.closure, self.globals, self.more = {}, {}, {}
+
+    def compile(self, make, scope):
+        self.globals = scope
+        try:
+            return make()
+        finally:
+            self.globals = {}
+
+
+class Told(dict):
+    """A scope that a function fills: ``rcb`` of PyTorch's ``define``."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    def __contains__(self, name):
+        return self[name] is not None
+
+    def __missing__(self, name):
+        return self.ask(name)
+
+
 def _plain_types():
     import kindling as torch
     return {None: "None", type(None): "None", bool: "bool", int: "int", float: "float", complex: "complex", str: "str", torch.device: "Device", torch.dtype: "int",
@@ -188,6 +215,8 @@ def meaning_of(value, of_module):
     if isinstance(value, type):
         if value is torch.device:
             return ("builtin", "aten::device")
+        if value is torch.Size:
+            return ("builtin", "aten::Size")
         if value is torch.Generator:
             return ("builtin", "aten::Generator")
         if value is torch.set_grad_enabled:
@@ -367,15 +396,18 @@ class CompilationUnit:
     """
 
     def __init__(self, lang=None, _frames_up=0):
-        self._unit = _C._script_unit(None)
+        self.drop_all_functions()
         if lang is not None:
             self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang, rcb=None, _frames_up=0):
         """Adds the functions of a text. RuntimeError that shows the line of what is wrong in one."""
-        names = self._unit.define(lang, "<string>", 1, 0, False)
-        for name in names:
-            self._unit.get(name)
+        if rcb is None:
+            frame = sys._getframe(1 + _frames_up)
+            scope = {**frame.f_globals, **frame.f_locals}
+        else:
+            scope = Told(rcb)
+        self._names.compile(lambda: [self._unit.get(name) for name in self._unit.define(lang, "<string>", 1, 0, False)], scope)
 
     def find_function(self, name):
         """The function of that name, or None."""
@@ -387,7 +419,8 @@ class CompilationUnit:
 
     def drop_all_functions(self):
         """Forgets all functions."""
-        self._unit = _C._script_unit(None)
+        self._names = Asked()
+        self._unit = _C._script_unit(self._names)
 
     def set_optimized(self, should_optimize):
         """Takes the switch and does nothing: what is optimised gives the same results."""

@@ -141,6 +141,37 @@ def test_memory_is_let_go_as_lines_do():
     assert kindling._C._memory_stats()["allocated_bytes.all.peak"] - before < 6 * (4 << 20)
 
 
+@pytest.mark.parametrize("body", ["torch.max(x, 0)", "torch.linalg.svd(x)", "torch.sort(x), torch.topk(x, 1)", "torch.std_mean(x)", "torch.aminmax(x)"])
+def test_several_results_are_a_plain_tuple(body):
+    made = [within(module, body).f(*[module.tensor([[3., 1.], [2., 5.]])] * 2) for module in (torch, kindling)]
+    assert all(type(each) is tuple for each in made) and repr(made[1]) == repr(made[0])
+
+
+@pytest.mark.parametrize("body", ["torch.cat([x, y], 0)", "torch.cat([x, x + y])", "torch.stack([x])", "torch.cat({'a': [x, y]}['a'])", "torch.meshgrid([x, y], indexing='ij')", "torch.Size([1, 2])"])
+def test_lists_of_tensors_that_have_no_annotation(body):
+    answers = []
+    for module in (torch, kindling):
+        answers.append(repr(within(module, body).f(module.tensor([1.]), module.tensor([2.]))))
+    assert answers[1] == answers[0]
+
+
+def within(module, body):
+    torch = module  # noqa: F841 - the text's
+    return module.jit.CompilationUnit(f"def f(x, y):\n    return {body}\n")
+
+
+def test_names_of_a_text_are_those_where_it_stands():
+    for module in (torch, kindling):
+        here = module
+        unit = here.jit.CompilationUnit("def f(x):\n    return here.linalg.norm(here.nn.functional.relu(x)) + here.fft.fft(x).real.sum()\n")
+        assert unit.f(module.tensor([3., 4.])).item() == 11
+        unit = module.jit.CompilationUnit()
+        unit.define("def f(x):\n    return there.special.erf(x)\n", {"there": module}.get)
+        assert unit.f(module.zeros(1)).item() == 0
+        with pytest.raises(RuntimeError, match="undefined value nowhere"):
+            module.jit.CompilationUnit("def f(x):\n    return nowhere.relu(x)\n")
+
+
 def test_a_lambda_is_no_function():
     for module in (torch, kindling):
         add = lambda x: x + 1
