@@ -1,9 +1,15 @@
 // script/fork.cpp: threads for forked calls. Each lives while there is something to do.
 #include "script/fork.h"
 
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <climits>
 #include <deque>
+#include <mutex>
 
 #include "core/dispatch.h"
 #include "graph/pending.h"
@@ -17,10 +23,19 @@ struct Queue {
     std::mutex lock;
     std::deque<Item> waiting;            // Futures; some may have been computed by who waited for them
     int threads = 0;
-    pid_t process = 0;                   // whose threads these are: a child after fork has none
+    uint32_t forks = 0;                  // that led to this process
 };
+/// A child after fork has none of the threads, so nobody else may hold the lock while the process forks.
 Queue& queue() {
-    static Queue* made = new Queue;
+    static Queue* made = [] {
+        pthread_atfork([] { queue().lock.lock(); }, [] { queue().lock.unlock(); },
+                       [] {
+                           queue().threads = 0;
+                           queue().forks++;
+                           queue().lock.unlock();
+                       });
+        return new Queue;
+    }();
     return *made;
 }
 Future& future_in(const Item& item) { return *static_cast<Future*>(item.object()); }
@@ -32,10 +47,8 @@ bool belongs_to_thread(const ThreadState& state) {
 }  // namespace
 
 bool Future::claim() {
-    const std::lock_guard guard(lock_);
-    if (state_ != Waiting) return false;
-    state_ = Running;
-    return true;
+    uint32_t waiting = Waiting;
+    return state_.compare_exchange_strong(waiting, Running + queue().forks, std::memory_order_acquire);
 }
 
 void Future::run(bool own_state) {
@@ -58,11 +71,10 @@ void Future::run(bool own_state) {
     }
     thread_state = before;
     body_ = nullptr;
-    const std::lock_guard guard(lock_);
     result_ = std::move(result);
     error_ = error;
-    state_ = Done;
-    changed_.notify_all();
+    state_.store(Done, std::memory_order_release);
+    syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void Future::work(void*) {
@@ -94,10 +106,6 @@ Item Future::start(std::function<Item()> body) {
     }
     Queue& all = queue();
     const std::lock_guard guard(all.lock);
-    if (all.process != getpid()) {
-        all.process = getpid();
-        all.threads = 0;
-    }
     all.waiting.push_back(item);
     if (all.threads < num_threads() && start_detached(work, nullptr)) all.threads++;
     return item;
@@ -105,20 +113,13 @@ Item Future::start(std::function<Item()> body) {
 
 Item Future::wait() {
     if (claim()) run(true);
-    std::unique_lock guard(lock_);
-    while (state_ != Done) {
-        changed_.wait_for(guard, std::chrono::milliseconds(50));
-        guard.unlock();
-        hear_signals();
-        guard.lock();
+    for (uint32_t state; (state = state_.load(std::memory_order_acquire)) != Done; hear_signals()) {
+        KINDLING_CHECK(Runtime, state == Running + queue().forks, "a forked call that was running when the process was forked has no result in the child");
+        const timespec some{0, 50'000'000};
+        syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, state, &some, nullptr, 0);
     }
     if (error_) std::rethrow_exception(error_);
     return result_;
-}
-
-bool Future::done() const {
-    const std::lock_guard guard(lock_);
-    return state_ == Done;
 }
 
 }  // namespace kindling::script

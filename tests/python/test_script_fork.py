@@ -1,6 +1,8 @@
 """`torch.jit.fork` and `wait` in scripts; generators, packed sequences and pooling at random places in scripts."""
 import linecache
+import os
 import threading
+import time
 
 import pytest
 import torch
@@ -197,6 +199,63 @@ def together(n: int):
     space = {"__name__": "together", "barrier": barrier}
     exec(compile(text, name, "exec"), space)
     assert kindling.jit.script(space["together"])(5) == (10, 6)
+    del linecache.cache[name]
+
+
+def test_a_child_of_a_fork_of_the_process_does_not_hang():
+    """What was running when the process was forked is an error in the child; what had not begun is computed there; new forks run."""
+    text = '''
+import kindling as torch
+
+@torch.jit.ignore
+def rest(n: int) -> int:
+    begun.set()
+    go.wait(60)
+    return n
+
+def other(n: int) -> int:
+    return rest(n) + 1
+
+def begin(n: int):
+    return torch.jit.fork(other, n)
+
+def square(x):
+    return x * x
+
+def again(x):
+    return torch.jit.wait(torch.jit.fork(square, x))
+'''
+    name = "<fork of the process>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    begun, go = threading.Event(), threading.Event()
+    space = {"__name__": "processes", "begun": begun, "go": go}
+    exec(compile(text, name, "exec"), space)
+    again = kindling.jit.script(space["again"])
+    future = kindling.jit.script(space["begin"])(5)
+    assert begun.wait(60)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            try:
+                future.wait()
+            except RuntimeError as error:
+                if "running when the process was forked" in str(error) and again(kindling.full((3,), 3.0)).tolist() == [9, 9, 9]:
+                    code = 0
+        finally:
+            os._exit(code)
+    for _ in range(600):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert status == 0
+    go.set()
+    assert future.wait() == 6
     del linecache.cache[name]
 
 
