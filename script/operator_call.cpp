@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "core/dispatch.h"
+#include "generated/functions.h"
 #include "script/codes.h"
 #include "script/instructions.h"
 
@@ -171,6 +172,7 @@ void call_operator(const Signature& signature, const Item* const* inputs, size_t
         for (int i = 0; i < op.tensor_count; i++) tensors |= values[op.tensor_positions[i]].is_tensor();
         if (!tensors) values[0] = kindling::Value(self = wrap_number(values[0].scalar()));
     }
+    if (signature.on_copy) values[0] = kindling::Value(self = clone(inputs[0]->tensor()));
     call(op, values, made);
     const size_t given = op.schema->results.size();
     for (size_t i = 0; i < given; i++) {

@@ -295,9 +295,28 @@ void hide(Signature& signature, bool generator, bool options) {
     signature.formals = std::move(kept);
 }
 
+/// PyTorch has a functional form of what is there in place alone: `exponential` of `exponential_`.
+void add_forms_on_copies(const std::string& name, std::vector<const Signature*>& all) {
+    OverloadSet set{};
+    const std::string in_place = name.substr(6) + "_";
+    if (!find_operators(in_place.c_str(), in_place.size(), set)) return;
+    for (int i = 0; i < set.count; i++) {
+        const Operator* op = set.operators[i];
+        std::string text = op->schema->text;
+        if (!op->schema->arguments[0].mutated) continue;
+        for (size_t at; (at = text.find("(a!)")) != std::string::npos;) text.erase(at, 4);
+        auto* made = new Signature(parse_signature(text));
+        made->name = name;
+        made->overload = op->overload();
+        made->op = op;
+        made->on_copy = true;
+        all.push_back(made);
+    }
+}
+
 void add_operators(const std::string& name, std::vector<const Signature*>& all) {
     OverloadSet set{};
-    if (!find_operators(name.c_str() + 6, name.size() - 6, set)) return;
+    if (!find_operators(name.c_str() + 6, name.size() - 6, set)) return add_forms_on_copies(name, all);
     bool overloaded = false;
     for (int i = 0; i < set.count; i++)
         for (const Argument& argument : set.operators[i]->schema->arguments) overloaded |= argument.type == Type::Scalar && !argument.keyword_only;

@@ -31,6 +31,7 @@ struct KINDLING_VISIBLE Signature {
     bool variadic = false, varying = false;   // "..." among arguments, as the result
     const Operator* op = nullptr;        // of a tensor operator
     std::vector<uint8_t> places;         //   the arguments of `op` that the formals are, where that is not all in their order
+    bool on_copy = false;                //   `op` writes to its first argument, of which the call makes a copy
     const Function* script = nullptr;    // of a builtin that is written in TorchScript: its graph takes the place of the call
     Builtin builtin = nullptr;           // of a builtin
     char effect = 0;                     // 'p': may be computed ahead; 'w': writes what it is given; 'e': has other effects

@@ -8,6 +8,7 @@ tracebacks and inspect. As files all would have 3.3 times the size: the installe
 What a program loads when it starts stays a file, because an archive takes a millisecond to open.
 """
 
+import ast
 import marshal
 import re
 import shutil
@@ -64,8 +65,18 @@ UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archi
 DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources
 
 
+class Unrun(ast.NodeTransformer):
+    """Functions of `_scripted` modules: the compiler of scripts reads their source, and nobody runs them."""
+
+    def visit_FunctionDef(self, node):
+        node.body = [ast.copy_location(ast.Pass(), node.body[0])]
+        return node
+
+
 def bytecode(text, name):
     """A .pyc file of one module, without the columns that 3.11 and later keep (a quarter of it), as named in tracebacks."""
+    if name.endswith("/_scripted.py"):
+        text = Unrun().visit(ast.parse(text, name))
     return MAGIC_NUMBER + UNCHECKED_HASH + marshal.dumps(compile(text, name, "exec", dont_inherit=True))
 
 

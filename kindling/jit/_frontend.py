@@ -247,6 +247,8 @@ def meaning_of(value, of_module):
     if isinstance(value, types.FunctionType):
         if is_ignored(value):
             return foreign(value)
+        if getattr(value, "_absent", False):
+            value()         # says that it is not there yet
         if hasattr(value, "__prepare_scriptable__"):
             value = value.__prepare_scriptable__()
         return compile_function(value)
@@ -296,7 +298,7 @@ def scripted_form(function):
     other = getattr(_scripted, function.__name__, None)
     if other is None or other is function:
         return None
-    if getattr(other, "__module__", None) == _scripted.__name__ and not module.partition(".")[2].startswith(("nn.", "_VF")):
+    if getattr(other, "__module__", None) == _scripted.__name__ and not module.partition(".")[2].startswith(("nn.", "functional", "_VF")):
         return None
     return other
 

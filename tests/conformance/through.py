@@ -1,12 +1,14 @@
 """Calls of operators through programs: traced (torch.jit.trace), or scripted from a line of text (torch.jit.CompilationUnit).
 
-Inputs are the tensors among the arguments; everything else stands in the program. Only tensors are compared, in order.
+Inputs are the tensors among the arguments; everything else stands in the program. Only tensors are compared, in order. The reference
+answers at once. Where a test database calls a function of its own around the operator that a program's text names (on a copy of what
+that writes to, for some of its results), the reference's program answers.
 """
 import contextlib
 import math
 import warnings
 
-from bridge import short_name, tensors_in
+from bridge import Missing, short_name, tensors_in
 
 
 class Declined(Exception):
@@ -96,9 +98,16 @@ def scripted(bridge, function, path, arguments):
 PROGRAMS = {"trace": traced, "script": scripted}
 
 
+def is_named(bridge, path, function):
+    try:
+        return bridge.resolve(path) is function
+    except Missing:
+        return False
+
+
 def call(bridge, kind, function, path, make_arguments, is_reference, observe):
-    """(result, (args, kwargs), whether it drew): the tensors that a program gives, and what it was called with. The reference answers at
-    once, if it makes a program of the call as well. `observe` runs an action and says whether it drew random numbers."""
+    """(result, (args, kwargs), whether it drew): the tensors that a program gives, and what it was called with. Declined if the reference
+    makes no program of the call. `observe` runs an action and says whether it drew random numbers."""
     bridge.seed()
     if is_reference:
         try:
@@ -110,6 +119,6 @@ def call(bridge, kind, function, path, make_arguments, is_reference, observe):
         program = PROGRAMS[kind](bridge, function, path, make_arguments())
     arguments = make_arguments()
     bridge.seed()
-    run = (lambda: function(*arguments[0], **arguments[1])) if is_reference else (lambda: program(*distinct(bridge, arguments)))
-    result, drew = observe(run)
+    at_once = is_reference and (kind == "trace" or is_named(bridge, path, function))
+    result, drew = observe(lambda: function(*arguments[0], **arguments[1]) if at_once else program(*distinct(bridge, arguments)))
     return tensors_in(result, bridge.module.Tensor), arguments, drew

@@ -1,6 +1,7 @@
 """The Python modules of a wheel: those that starting needs are files, the others work from the archive as files would."""
 
 import importlib.util
+import inspect
 import lzma
 import marshal
 import subprocess
@@ -43,6 +44,13 @@ def test_files_are_what_starting_loads():
     # The command's own file is `__main__`, and the others are for child interpreters only.
     files = {name.removesuffix("__init__").removesuffix(".") for name in stage.FILES} - {"__main__", "_as_torch.torch", "_as_torch.functorch"}
     assert {name for name in loaded if not name.startswith("_C.")} == files
+
+
+def test_functions_that_only_scripts_read_have_their_source_alone():
+    from kindling.nn._functional import _scripted
+    function = _scripted.group_norm
+    assert function.__code__.co_names == () and function.__defaults__ == (None, None, 1e-5)
+    assert "_verify_batch_size" in inspect.getsource(function)
 
 
 def test_every_module_is_a_file_or_in_the_archive_once():

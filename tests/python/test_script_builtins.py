@@ -269,3 +269,59 @@ def test_dicts_of_many_keys_keep_their_order():
         made, said, order, texts, length = function(ops, keys)
         assert list(made.items()) == list(d.items()) and said == log and order == list(d) and length == len(d)
         assert list(texts.items()) == [(f"{k}x", v) for k, v in d.items()]
+
+
+CALLS = """
+torch.cdist(x, x) | torch.cdist(x, x, 1.0) | torch.cdist(x, x, 2.0, "use_mm_for_euclid_dist") | torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist") | torch.cdist(x, x, 2.0, "no")
+torch.norm(x) | torch.norm(x, "nuc") | torch.norm(x, 1.5, [0, 1], True) | torch.norm(x, p=None) | torch.norm(x, dim=1) | torch.norm(x, "fro", dim=[0]) | torch.norm(x, float("inf"), 0)
+torch.norm(x, 3, [0], dtype=torch.float64) | torch.norm(x, 2, 1, False, torch.zeros(4)) | torch.norm(x, "nuc", [1, 0]) | torch.norm(x, "other") | torch.norm(x.sum(), "fro")
+torch.tensordot(x, x) | torch.tensordot(x, x, 1) | torch.tensordot(x, x, dims=([0], [1])) | torch.tensordot(x, x, dims=[[0, 1], [1, 0]]) | torch.tensordot(x, x, -1) | torch.tensordot(x, x, 3)
+torch.tensordot(x, x, torch.tensor([[0], [1]])) | torch.tensordot(x, x, torch.tensor(1)) | torch.tensordot(x, x, 1, out=torch.zeros([4, 4])) | torch.tensordot(x, x, torch.tensor(-1))
+torch.stft(x.flatten(), 8, return_complex=True) | torch.stft(x.flatten(), 8, 2, center=False, return_complex=True) | torch.istft(torch.stft(x.flatten(), 8, return_complex=True), 8, length=16)
+torch.unique(x) | torch.unique(x, return_inverse=True) | torch.unique(x, True, False, True) | torch.unique(x, True, True, True, 0) | torch.unique(x, dim=1)
+torch.unique_consecutive(x) | torch.unique_consecutive(x, return_inverse=True) | torch.unique_consecutive(x, return_counts=True, dim=0) | torch.unique_consecutive(x, True, True)
+torch.lu(x) | torch.lu(x, True, True) | torch.lu(x, get_infos=False) | torch.lu(x, True, out=(torch.zeros([1]), torch.zeros([1], dtype=torch.int32)))
+F.upsample(x[None, None], 8) | F.upsample(x[None, None], [8, 4], mode="bilinear", align_corners=True) | F.upsample(x[None, None], scale_factor=2.0) | F.upsample_nearest(x[None, None], [8, 2])
+F.upsample_nearest(x[None], scale_factor=2.0) | F.upsample_bilinear(x[None, None], scale_factor=[2.0, 1.0]) | F.upsample_bilinear(x[None, None], 7) | F.embedding_bag(x, torch.tensor([[1, 2], [0, 3]]))
+x.zero() | x.resize([2, 8]) | x.fill(2) | x.uniform(3.0, 3.0)
+"""
+
+
+@pytest.mark.parametrize("call", [each.strip() for line in CALLS.strip().split("\n") for each in line.split(" | ")])
+@pytest.mark.filterwarnings("ignore")
+def test_functions_over_operators(call):
+    """What PyTorch compiles from its Python source, and functional forms of what Kindling has in place alone."""
+    answers = []
+    for which in (torch, kindling):
+        def compiled(torch, F):
+            return torch.jit.CompilationUnit(f"def f(x):\n    return {call}, x\n").f
+        x = which.tensor([[2.0, 1.0, 1.0, 0.5], [2.0, 1.0, 4.0, 0.5], [-1.0, 3.0, 1.0, 0.25], [0.0, 1.0, 1.0, 2.0]])
+        try:
+            given, same = compiled(which, which.nn.functional)(x)
+            assert same.tolist() == [[2.0, 1.0, 1.0, 0.5], [2.0, 1.0, 4.0, 0.5], [-1.0, 3.0, 1.0, 0.25], [0.0, 1.0, 1.0, 2.0]]
+            answers.append([(str(each.dtype).rpartition(".")[2], each.shape, each.flatten().tolist()) for each in (given if isinstance(given, tuple) else (given,))])
+        except Exception as error:      # noqa: BLE001
+            answers.append((type(error).__name__, str(error).strip().split("\n")[-1].replace("RuntimeError", "Error")))
+    theirs, ours = answers
+    if isinstance(theirs, tuple):
+        assert ours == theirs
+        return
+    assert [each[:2] for each in ours] == [(dtype, tuple(shape)) for dtype, shape, _ in theirs]
+    for (_, _, mine), (_, _, wanted) in zip(ours, theirs):
+        assert mine == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+
+
+def test_functional_forms_of_random_numbers_draw_as_those_in_place():
+    for name, arguments in (("exponential", "0.5"), ("geometric", "0.2"), ("cauchy", ""), ("log_normal", "1.0, 0.5"), ("random", "3"), ("random", "1, 9"), ("uniform", "0.0, 2.0")):
+        function = kindling.jit.CompilationUnit(f"def f(x):\n    return x.{name}({arguments})\n").f
+        x = kindling.zeros(50)
+        kindling.manual_seed(3)
+        drawn = function(x)
+        kindling.manual_seed(3)
+        assert drawn.tolist() == eval(f"kindling.zeros(50).{name}_({arguments})").tolist() and x.tolist() == [0] * 50
+        assert f"aten::{name}(" in str(function.graph)
+
+
+def test_what_is_not_there_yet_says_so():
+    with pytest.raises(NotImplementedError, match="torch.hash_tensor"):
+        kindling.jit.CompilationUnit("def f(x):\n    return kindling.hash_tensor(x)\n")

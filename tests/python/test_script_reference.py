@@ -29,9 +29,7 @@ SEED = int(WANTED) if WANTED.isdigit() else int(time.time())
 DIFFERENT = {
     "type_function": ("compiles", "PyTorch takes type(x), and a call of it fails there"),
     "enums": ("values", "a member is itself: PyTorch's `is` compares the places where a script names it"),
-    "spectrogram": ("graph", "torch.stft is an operator here, a function in Python there"),
-    "kmeans": ("graph", "so is torch.cdist"),
-    "power_iteration": ("graph", "and torch.norm"),
+    "power_iteration": ("graph", "torch.norm has what CPU tensors need alone"),
 }
 
 

@@ -1,12 +1,13 @@
-"""TorchScript for functions of kindling.nn.functional whose own source is none: the same names, the same results.
+"""TorchScript for functions of kindling.nn.functional and kindling.functional whose own source is none: the same names and results.
 
-Scripts compile these in their place (kindling/jit/_frontend.py); a function that is not here is compiled as it stands.
+Scripts compile these in their place (kindling/jit/_frontend.py); a function that is not here is compiled as it stands. They are read
+and never run: the package has no bytecode of their bodies (tools/stage_python.py).
 """
 import math
 from typing import List, Optional, Tuple, Union
 
 import kindling as torch
-from kindling import _C
+from kindling import _C, _VF
 from kindling._jit_internal import BroadcastingList1, BroadcastingList2, BroadcastingList3, boolean_dispatch
 from kindling.nn._functional import warn
 from kindling.nn.utils.rnn import PackedSequence, invert_permutation
@@ -429,6 +430,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Optional[Tensor] = None, max_norm: Optional[float] = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Optional[Tensor] = None,
                   include_last_offset: bool = False, padding_idx: Optional[int] = None) -> Tensor:
+    if weight.dtype == torch.long and input.is_floating_point():
+        warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+             "deprecated, and should now be `embedding_bag(input, weight, ...)`.")
+        weight, input = input, weight
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})")
     if not weight.dim() == 2:
@@ -712,6 +717,61 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     return _resample(input, sizes, factors, mode, align_corners, antialias)
 
 
+@torch.jit._overload
+def upsample(input: Tensor, size: Optional[int] = None, scale_factor: Optional[float] = None, mode: str = "nearest", align_corners: Optional[bool] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def upsample(input: Tensor, size: Optional[List[int]] = None, scale_factor: Optional[float] = None, mode: str = "nearest", align_corners: Optional[bool] = None) -> Tensor:
+    pass
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@torch.jit._overload
+def upsample_nearest(input: Tensor, size: Optional[int] = None, scale_factor: Optional[float] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def upsample_nearest(input: Tensor, size: Optional[List[int]] = None, scale_factor: Optional[float] = None) -> Tensor:
+    pass
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+@torch.jit._overload
+def upsample_bilinear(input: Tensor, size: Optional[int] = None, scale_factor: Optional[float] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def upsample_bilinear(input: Tensor, size: Optional[List[int]] = None, scale_factor: Optional[float] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def upsample_bilinear(input: Tensor, size: Optional[int] = None, scale_factor: Optional[List[float]] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def upsample_bilinear(input: Tensor, size: Optional[List[int]] = None, scale_factor: Optional[List[float]] = None) -> Tensor:
+    pass
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Optional[bool] = None) -> Tensor:
     if mode != "bilinear" and mode != "nearest" and mode != "bicubic":
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
@@ -983,3 +1043,189 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 def unpack_sequence(packed_sequences: PackedSequence) -> List[Tensor]:
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+# ---- torch.functional
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    if compute_mode == "use_mm_for_euclid_dist_if_necessary":
+        return _VF.cdist(x1, x2, p, None)
+    elif compute_mode == "use_mm_for_euclid_dist":
+        return _VF.cdist(x1, x2, p, 1)
+    elif compute_mode == "donot_use_mm_for_euclid_dist":
+        return _VF.cdist(x1, x2, p, 2)
+    raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+
+
+_Number = Optional[Union[int, float, complex]]
+
+
+@torch.jit._overload
+def norm(input: Tensor, p: str = "fro", dim: Optional[List[int]] = None, keepdim: bool = False, out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def norm(input: Tensor, p: _Number, dim: Optional[List[int]] = None, keepdim: bool = False, out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def norm(input: Tensor, p: _Number, dim: Optional[int] = None, keepdim: bool = False, out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def norm(input: Tensor, p: str = "fro", dim: Optional[int] = None, keepdim: bool = False, out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    pass
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    dims: Optional[List[int]] = None
+    if dim is not None:
+        if isinstance(dim, int):
+            dims = [dim]
+        else:
+            dims = dim
+    if isinstance(p, str):
+        if p != "fro" or (dims is not None and len(dims) > 2):
+            if dims is None:
+                dims = list(range(input.dim()))
+            if out is None:
+                return torch.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype)
+            return torch.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
+        order = 2.0
+    else:
+        order = 2.0 if p is None else p
+    if out is None:
+        return torch.linalg.vector_norm(input, order, dims, keepdim, dtype=dtype)
+    return torch.linalg.vector_norm(input, order, dims, keepdim, dtype=dtype, out=out)
+
+
+@torch.jit._overload
+def tensordot(a: Tensor, b: Tensor, dims: int = 2, out: Optional[Tensor] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def tensordot(a: Tensor, b: Tensor, dims: Tuple[List[int], List[int]], out: Optional[Tensor] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def tensordot(a: Tensor, b: Tensor, dims: List[List[int]], out: Optional[Tensor] = None) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def tensordot(a: Tensor, b: Tensor, dims: Tensor, out: Optional[Tensor] = None) -> Tensor:
+    pass
+
+
+def tensordot(a, b, dims=2, out=None):
+    dims_a: List[int] = []
+    dims_b: List[int] = []
+    if isinstance(dims, (tuple, list)):
+        dims_a, dims_b = dims
+    elif isinstance(dims, int):
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        dims_a = list(range(-dims, 0))
+        dims_b = list(range(dims))
+    elif dims.numel() > 1:
+        dims_a = torch.jit.annotate(List[int], dims[0].tolist())
+        dims_b = torch.jit.annotate(List[int], dims[1].tolist())
+    else:
+        count = int(dims)
+        if count < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        dims_a = list(range(-count, 0))
+        dims_b = list(range(count))
+    if out is None:
+        return _VF.tensordot(a, b, dims_a, dims_b)
+    return _VF.tensordot(a, b, dims_a, dims_b, out=out)
+
+
+def stft(input: Tensor, n_fft: int, hop_length: Optional[int] = None, win_length: Optional[int] = None, window: Optional[Tensor] = None, center: bool = True,
+         pad_mode: str = "reflect", normalized: bool = False, onesided: Optional[bool] = None, return_complex: Optional[bool] = None, align_to_window: Optional[bool] = None) -> Tensor:
+    return _VF.stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
+
+
+def _unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: Optional[int]) -> Tuple[Tensor, Tensor, Tensor]:
+    if dim is not None:
+        return _VF.unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _VF._unique2(input, sorted, return_inverse, return_counts)
+
+
+def unique_inverse_counts(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
+    return _unique(input, sorted, return_inverse, return_counts, dim)
+
+
+def unique_counts(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    found = _unique(input, sorted, return_inverse, return_counts, dim)
+    return found[0], found[2]
+
+
+def unique_inverse(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    found = _unique(input, sorted, return_inverse, return_counts, dim)
+    return found[0], found[1]
+
+
+def unique_alone(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tensor:
+    return _unique(input, sorted, return_inverse, return_counts, dim)[0]
+
+
+unique = boolean_dispatch("return_counts", 3, False, boolean_dispatch("return_inverse", 2, False, unique_inverse_counts, unique_counts, None, "unique"),
+                          boolean_dispatch("return_inverse", 2, False, unique_inverse, unique_alone, None, "unique"), None, "unique")
+
+
+def consecutive_inverse_counts(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
+    return _VF.unique_consecutive(input, return_inverse, return_counts, dim)
+
+
+def consecutive_counts(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    found = _VF.unique_consecutive(input, return_inverse, return_counts, dim)
+    return found[0], found[2]
+
+
+def consecutive_inverse(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    found = _VF.unique_consecutive(input, return_inverse, return_counts, dim)
+    return found[0], found[1]
+
+
+def consecutive_alone(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> Tensor:
+    return _VF.unique_consecutive(input, return_inverse, return_counts, dim)[0]
+
+
+unique_consecutive = boolean_dispatch(
+    "return_counts", 2, False, boolean_dispatch("return_inverse", 1, False, consecutive_inverse_counts, consecutive_counts, None, "unique_consecutive"),
+    boolean_dispatch("return_inverse", 1, False, consecutive_inverse, consecutive_alone, None, "unique_consecutive"), None, "unique_consecutive")
+
+
+def _lu(A: Tensor, pivot: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    warn("torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.\n"
+         "LU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)")
+    return torch.linalg.lu_factor_ex(A, pivot=pivot)
+
+
+def _lu_with_infos(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Optional[Tuple[Tensor, Tensor, Tensor]] = None) -> Tuple[Tensor, Tensor, Tensor]:
+    result = _lu(A, pivot)
+    if out is not None:
+        for target, value in zip(out, result):
+            target.resize_as_(value).copy_(value)
+        return out
+    return result
+
+
+def _lu_no_infos(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Optional[Tuple[Tensor, Tensor]] = None) -> Tuple[Tensor, Tensor]:
+    result = _lu(A, pivot)
+    if out is not None:
+        for target, value in zip(out, result[:2]):
+            target.resize_as_(value).copy_(value)
+        return out
+    return result[0], result[1]
+
+
+lu = boolean_dispatch("get_infos", 2, False, _lu_with_infos, _lu_no_infos, None, "lu")
