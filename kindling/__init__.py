@@ -16,8 +16,9 @@ from _frozen_importlib_external import PathFinder as _PathFinder
 
 
 def _import(name):
-    __import__(name)
-    return _sys.modules[name]
+    # Not out of sys.modules: the interpreter takes a module out and puts it back when it has run, and another thread may look
+    # just then.
+    return __import__(name, fromlist=("__name__",))
 
 
 def _with_archive(folders):
@@ -294,12 +295,11 @@ def _submodule(name):
     """A submodule, imported; None if there is no such file."""
     full = "kindling." + name
     try:
-        __import__(full)
+        return _import(full)
     except ModuleNotFoundError as error:
         if error.name != full:
             raise
         return None
-    return _sys.modules[full]
 
 
 def __dir__():

@@ -138,8 +138,7 @@ class AliasLoader:
     def create_module(self, spec):
         module = self.module
         if module is None:
-            __import__(self.real)
-            module = sys.modules[self.real]
+            module = __import__(self.real, fromlist=("__name__",))
         self.own_spec = getattr(module, "__spec__", None)
         return module
 

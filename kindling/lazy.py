@@ -33,12 +33,12 @@ def _eager(name):
 
 def _import(name, declared, what=None):
     try:
-        __import__(name)
+        # Not out of sys.modules: a module is not there for a moment when it has run, and another thread may look just then.
+        return __import__(name, fromlist=("__name__",))
     except ImportError as error:
         text = f"{error} (wanted by the lazy import of {what or name}, declared at {declared})"
         made = type(error)(text, name=error.name, path=error.path) if type(error) in (ImportError, ModuleNotFoundError) else ImportError(text)
         raise made from error
-    return sys.modules[name]
 
 
 def attach(package, submodules=(), attributes=None, deprecated=None):
@@ -111,16 +111,13 @@ class _Later(type(sys)):
 
 
 def _restore(name):
-    __import__(name)
-    return sys.modules[name]
+    return __import__(name, fromlist=("__name__",))
 
 
 def module(name):
     """The module ``name``, imported when one of its attributes is first asked for; at once if it is loaded already."""
     declared = _declared(2)
-    if name in sys.modules:
-        return sys.modules[name]
-    if _eager(name):
+    if name in sys.modules or _eager(name):
         return _import(name, declared)
     later = _Later(name)
     vars(later).update(_name=name, _declared=declared)

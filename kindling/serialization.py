@@ -701,8 +701,7 @@ def _attribute(parent, name):
     except AttributeError:
         if type(parent) is not type(sys):
             raise
-        __import__(f"{parent.__name__}.{name}")
-        return sys.modules[f"{parent.__name__}.{name}"]
+        return __import__(f"{parent.__name__}.{name}", fromlist=("__name__",))
 
 
 def _byteorder(archive):

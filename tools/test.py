@@ -36,7 +36,7 @@ class Tally:
     """What has passed and failed so far."""
 
     def __init__(self):
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.skipped = 0
         self.lines = []
         self.names = []     # of the tests that failed, for the end of a log that may be cut at its front
         self.last = time.monotonic()
@@ -112,6 +112,7 @@ def count(tally, name, report, status):
             skipped += idle
     if failed == 0 and (status != 0 or passed + skipped == 0):
         failed = 1
+    tally.skipped += skipped
     tally.add(name, passed, failed, f"{skipped} skipped" if skipped else "")
 
 
@@ -141,13 +142,13 @@ def install(tally, python=sys.executable, build=WHEEL, **settings):
     return status == 0
 
 
-def pytest(tally, name, *options, python=sys.executable, env=None, paths=PYTHON_TESTS, limit=None):
+def pytest(tally, name, *options, python=sys.executable, env=None, paths=PYTHON_TESTS, limit=None, output=None):
     report = BUILD / f"pytest-{re.sub(r'[^0-9a-z]+', '-', name.lower())}.xml"
     report.unlink(missing_ok=True)
     # Not from the source folder: an interpreter started there would import the package's sources.
     command = [python, "-m", "pytest", "-q", "--disable-warnings", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT, "--junitxml", report]
     try:
-        status = call(*command, *options, *paths, cwd=BUILD, env=env, timeout=limit)
+        status = call(*command, *options, *paths, cwd=BUILD, env=env, timeout=limit, stdout=output, stderr=output)
     except subprocess.TimeoutExpired:
         status = "no end"
     # Nothing of a file may be wanted with these options, which pytest calls an error.
@@ -155,9 +156,40 @@ def pytest(tally, name, *options, python=sys.executable, env=None, paths=PYTHON_
         count(tally, name, report, status)
 
 
+def python_files():
+    """The files of Python tests, large ones first."""
+    return sorted((file for folder in PYTHON_TESTS for file in folder.glob("test_*.py")), key=lambda file: -file.stat().st_size)
+
+
+def summed(tally, name, totals):
+    """Adds runs of a part as one."""
+    tally.names += [each for total in totals for each in total.names]
+    passed, failed, skipped = (sum(getattr(total, what) for total in totals) for what in ("passed", "failed", "skipped"))
+    tally.add(name, passed, failed or int(passed + skipped == 0), f"{skipped} skipped" if skipped else "")
+
+
+def parallel(tally, name, marks, env=None):
+    """The Python tests with these marks, on all processors: a few groups of files for each, as their lengths differ. What a
+    group prints comes out when it has ended."""
+    files = python_files()
+    groups = [files[start::6 * int(JOBS)] for start in range(min(len(files), 6 * int(JOBS)))]
+
+    def run(number):
+        total = Tally()
+        path = BUILD / f"pytest-part-{number}.txt"
+        with path.open("w") as output:
+            pytest(total, f"{name} {number}", "-m", marks, env=env, paths=groups[number], output=output)
+        print(path.read_text(), end="", flush=True)
+        return total
+
+    with ThreadPoolExecutor(int(JOBS)) as pool:
+        summed(tally, name, list(pool.map(run, range(len(groups)))))
+
+
 def python_tests(tally):
-    """Everything under tests/python, against the installed package."""
-    pytest(tally, "Python tests")
+    """Everything under tests/python and tests/parity, against the installed package; what measures runs alone."""
+    parallel(tally, "Python tests", "not timing")
+    pytest(tally, "Python tests that measure", "-m", "timing")
 
 
 def cpu_flags():
@@ -174,7 +206,7 @@ def isas(tally):
             continue
         env = {"KINDLING_ISA": isa}
         ctest(tally, f"C++ tests with {isa}", BUILD / WHEEL, env)
-        pytest(tally, f"Python kernel tests with {isa}", "-m", "kernels", env=env)
+        parallel(tally, f"Python kernel tests with {isa}", "kernels and not timing", env=env)
 
 
 def conformance(tally):
@@ -283,14 +315,12 @@ def sanitized_python(tally, python, env):
 
     def run(path):
         total = Tally()
-        pytest(total, path.stem, "-m", "not slow and not timing", python=python, env=env, paths=[path], limit=3600)
+        pytest(total, path.stem, "-m", "not slow and not timing", "-o", "faulthandler_timeout=3500", python=python, env=env,
+               paths=[path], limit=3600)
         return total
 
-    files = sorted((file for folder in PYTHON_TESTS for file in folder.glob("test_*.py")), key=lambda file: -file.stat().st_size)
     with ThreadPoolExecutor(int(JOBS)) as pool:
-        totals = list(pool.map(run, files))
-    tally.names += [name for each in totals for name in each.names]
-    tally.add("Python tests under sanitizers", sum(t.passed for t in totals), sum(t.failed for t in totals))
+        summed(tally, "Python tests under sanitizers", list(pool.map(run, python_files())))
 
 
 def threads(tally):

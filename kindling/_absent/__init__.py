@@ -113,12 +113,12 @@ def table(area):
         full = f"kindling._absent.{area or 'torch'}"
         found = {}
         try:
-            __import__(full)
+            module = __import__(full, fromlist=("__name__",))
         except ModuleNotFoundError as error:
             if error.name != full:
                 raise
         else:
-            for line in sys.modules[full].TABLE.strip().splitlines():
+            for line in module.TABLE.strip().splitlines():
                 module, *names = line.split()
                 declared = {}
                 for each in names:

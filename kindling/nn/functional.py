@@ -53,9 +53,7 @@ __all__ = sorted(name for name in (*_WRAPPERS, *_TORCH, *_NN) if name[0] != "_")
 
 def _load(module):
     # The import statement's own function: importlib is not needed for it.
-    __import__(module)
-    from sys import modules
-    return modules[module]
+    return __import__(module, fromlist=("__name__",))
 
 
 class _Functions(type(_C)):

@@ -9,6 +9,7 @@ enter it in different places would wait for ever, or be told of a deadlock. With
 is inside the first `import kindling` while the others look for modules of it.
 """
 import argparse
+import faulthandler
 import json
 import os
 import random
@@ -16,6 +17,8 @@ import sys
 import threading
 import traceback
 
+# Seconds that a process may take. Sanitized, it takes twenty times as long.
+LIMIT = 1000 if os.environ.get("KINDLING_SANITIZED") else 100
 PRIVATE = ("startup", "libkindling")
 
 
@@ -44,6 +47,7 @@ def in_child(function, *args):
     if child == 0:
         try:
             os.close(reader)
+            faulthandler.dump_traceback_later(LIMIT, exit=True)     # threads that wait for one another
             with open(writer, "w") as file:
                 json.dump(function(*args), file)
             os._exit(0)

@@ -629,6 +629,8 @@ KNOWN = [
           "Their results do not move with their inputs.", "Comparisons in place"),
     Known(r"kron\.out|\w*(_like|_embed)\.\w+|empty\.\w+|cov\.\w+", r": version (not )?counted there, (not )?here", r"^an answer", r"^an answer",
           "The number of writes inside of an operator.", "may be 1 where PyTorch has 0"),
+    Known(r"_fused_(adamw?|sgd|adagrad)_\.\w+", r": version not counted there, here", r"^an answer", r"^an answer",
+          "A parameter that a step has written and that was saved for backward must be found.", "A fused step of an optimiser counts"),
     Known(r"(special_)?(bessel_[jy][01]|airy_ai)\.\w+", r"^(result|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer",
           "PyTorch's are off by up to 3e-6, and have NaN where numbers are large.", "good to rounding everywhere", off_by_little),
     Known(r"hardsigmoid(_|_backward)?\.\w+", r"^(result|gradient|second gradient): value", r"^an answer", r"^an answer",

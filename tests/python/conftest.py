@@ -5,6 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # A shell that runs us in the background has interrupts ignored, and processes started from here would inherit that.
@@ -27,3 +29,21 @@ def pytest_runtest_setup(item):
     for name in ("kindling", "torch"):
         if name in sys.modules:
             sys.modules[name].manual_seed(0)
+
+
+# Seconds that a test may take. One that hangs must fail and be named, or the whole run ends without a word.
+LIMIT = 3000 if os.environ.get("KINDLING_SANITIZED") else 900
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    def end(signum, frame):
+        pytest.fail(f"took longer than {LIMIT} s")     # no Exception, so nothing on the way catches it
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(LIMIT)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

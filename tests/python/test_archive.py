@@ -105,6 +105,21 @@ def test_names_of_the_archive_are_listed():
     assert {"kindling.nn.modules.rnn", "kindling.nn.modules.linear", "kindling.distributions.normal"} <= names
 
 
+def test_no_import_starts_a_process_or_a_thread():
+    assert ask("""
+import importlib, pkgutil, sys
+import kindling
+
+started = []
+sys.addaudithook(lambda event, args: started.append((event, args)) if event in (
+    "subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec", "_thread.start_new_thread", "socket.connect") else None)
+for found in pkgutil.walk_packages(kindling.__path__, "kindling."):
+    if found.name.rpartition(".")[2] != "__main__" and not found.name.startswith(("kindling.startup", "kindling.libkindling")):
+        importlib.import_module(found.name)
+print(len(sys.modules) > 500, started)
+""") == "True []\n"
+
+
 def test_a_missing_module_is_missing():
     with pytest.raises(ModuleNotFoundError, match="^No module named 'kindling.nn.nope'$"):
         import kindling.nn.nope  # noqa: F401

@@ -107,7 +107,7 @@ _setting("OPINFO_SAMPLE_INPUT_INDEX", "PYTORCH_OPINFO_SAMPLE_INPUT_INDEX",
 IS_LINUX = sys.platform == "linux"
 IS_WINDOWS = sys.platform == "win32"
 IS_MACOS = sys.platform == "darwin"
-IS_PPC = platform.processor() == "ppc64le"
+IS_PPC = platform.machine() == "ppc64le"     # processor() starts a process to find out
 IS_X86 = platform.machine() in ("x86_64", "i386")
 IS_ARM64 = platform.machine() in ("arm64", "aarch64")
 IS_S390X = platform.machine() == "s390x"
