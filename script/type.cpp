@@ -230,7 +230,12 @@ TypeRef unify(const std::vector<TypeRef>& all, bool or_union) {
     return type;
 }
 
+static bool has_variables(TypeRef type) {
+    return type->is(TypeKind::Var) || std::any_of(type->parts.begin(), type->parts.end(), has_variables);
+}
+
 std::string match(TypeRef formal, TypeRef actual, TypeVariables& variables) {
+    if (!has_variables(formal)) return "";
     if (formal->is(TypeKind::Var)) {
         TypeRef& bound = variables[formal->name];
         const TypeRef both = bound ? unify(bound, actual) : actual;

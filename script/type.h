@@ -71,7 +71,7 @@ TypeRef unify(const std::vector<TypeRef>& all, bool or_union = false);
 
 /// Types that stand for the variables of a schema so far.
 using TypeVariables = std::unordered_map<std::string, TypeRef>;
-/// Binds the variables in `formal` so that `actual` fits; "" or the reason why it does not.
+/// Binds the variables in `formal` so that `actual` fits; "" or the reason why it does not. A type without variables is not looked at.
 std::string match(TypeRef formal, TypeRef actual, TypeVariables& variables);
 /// With variables replaced; null if one has no type.
 TypeRef substitute(TypeRef type, const TypeVariables& variables);

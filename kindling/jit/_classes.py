@@ -64,16 +64,16 @@ def scripted_form(kind):
 
 
 def type_of_object(value):
-    """The type that an object of a scripted class has; None if it has none."""
-    import enum
+    """The type that an object of a class has whose code is TorchScript; None if it has none."""
     kind = type(value)
     held = value.__dict__.get("_c") if hasattr(value, "__dict__") else None
     if held is not None and hasattr(held, "_type"):
         return held._type()
-    if kind in _known or isinstance(value, enum.Enum) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+    try:
         found = class_of(kind)
-        return found.type() if found is not None else None
-    return None
+    except Exception:       # its code is no TorchScript: nothing but a script that uses it has to know
+        return None
+    return found.type() if found is not None else None
 
 
 def _enum(kind):

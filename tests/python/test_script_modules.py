@@ -89,6 +89,40 @@ class Containers(nn.Module):
         return self.table["a"](y) + len(self.layers) + self.layers[-1](y)
 
 
+class Recipe:
+    def __init__(self, sizes: List[int], names: Dict[str, int]):
+        self.sizes: List[int] = sizes
+        self.names: Dict[str, int] = names
+
+    def total(self) -> int:
+        return sum(self.sizes)
+
+
+class NoScript:
+    def __init__(self, x):
+        self.x = lambda: x
+
+    def get(self, **more):
+        return {**more}
+
+
+def pairs(given: List[Tuple[str, int]]):
+    return len(given)
+
+
+class Objects(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.recipes = {1: Recipe([1, 2], {"a": 1}), 2: Recipe([3], {})}
+        self.one = Recipe([5], {})
+        self.config = NoScript(3)
+        self.none, self.two = (), (("a", 1), ("b", 2))
+
+    def forward(self, x):
+        recipe = self.recipes[x.dim()]
+        return x * recipe.total() + self.one.sizes[0], len(recipe.names), pairs(self.none) + pairs(given=self.two)
+
+
 class Exports(nn.Module):
     def __init__(self):
         super().__init__()
@@ -264,12 +298,12 @@ def joined(x):
     return y, pairs, z, (1, 2) + (3,)
 '''
 
-MODULES = {"Attributes": (lambda t: t.ones(3)), "Containers": (lambda t: t.linspace(-1, 1, 3)), "Exports": (lambda t: t.ones(2)), "Swap": (lambda t: t.linspace(-1, 1, 3))}
+MODULES = {"Attributes": (lambda t: t.ones(3)), "Containers": (lambda t: t.linspace(-1, 1, 3)), "Exports": (lambda t: t.ones(2)), "Objects": (lambda t: t.ones(2)), "Swap": (lambda t: t.linspace(-1, 1, 3))}
 FUNCTIONS = {"classes": lambda t: (2,), "tuples": lambda t: (t.ones(2),), "withs": lambda t: (7,), "no_grad": lambda t: (t.ones(2, requires_grad=True),),
              "texts": lambda t: (3, 2.5), "chained": lambda t: (1, 2, 2), "annotated": lambda t: (3,), "pooled": lambda t: (t.arange(32.0).view(1, 2, 4, 4),),
              "joined": lambda t: (t.ones(2, 3),)}
 # The functions of nn.functional are other texts here, and numbers behind them are others.
-NUMBERS_DIFFER = ("Attributes", "Containers", "withs")      # values that are made on the way and go away again
+NUMBERS_DIFFER = ("Attributes", "Containers", "Objects", "withs")      # values that are made on the way and go away again
 OTHER_GRAPHS = {"joined": "the sum of constant tuples is computed ahead",
                 "pooled": "calls of nn.functional", "no_grad": "the class of the block is another", "annotated": "is_scripting is a constant"}
 
