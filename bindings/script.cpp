@@ -421,6 +421,7 @@ ks::Outside outside_of(PyObject* answer, std::vector<PyObject*>& kept) {
         {"builtin", ks::Outside::Builtin}, {"exception", ks::Outside::Exception}, {"special", ks::Outside::Special}, {"unusable", ks::Outside::Unusable}};
     for (const auto& each : named)
         if (kind == each.name) made.kind = each.kind, made.name = word_in(part(1));
+    if (made.kind == ks::Outside::Unusable && PyTuple_GET_SIZE(answer) == 3) made.constant = foreign_item(part(2));
     if (kind == "module") made.kind = ks::Outside::Module;
     else if (kind == "constant") {
         const ks::TypeRef type = inferred_type(part(1));

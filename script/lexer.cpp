@@ -63,7 +63,7 @@ std::string kind_name(Kind kind) {
     return kind < kind_of::First ? std::string(1, static_cast<char>(kind)) : spellings[kind - kind_of::First - 1].name;
 }
 
-Lexer::Lexer(const Source& source) : source_(source), at_(source.begin) {
+Lexer::Lexer(const Source& source, bool semicolons) : source_(source), at_(source.begin), semicolons_(semicolons) {
     indents_.push_back(raw(true).text().size());
     read();
 }
@@ -162,7 +162,7 @@ bool Lexer::match(size_t at, bool inside, bool space, Token& token, size_t& from
     if (letter(rest[0])) {
         while (longest < rest.size() && (letter(rest[longest]) || digit(rest[longest]))) longest++;
         token.kind = kind_of::Ident;
-    } else if (std::strchr(single, rest[0])) {
+    } else if (std::strchr(single, rest[0]) || (semicolons_ && rest[0] == ';')) {
         longest = 1;
         token.kind = rest[0];
     }

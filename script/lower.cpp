@@ -166,7 +166,11 @@ MeaningRef Lowering::meaning_of(const Outside& found, const std::string& name, c
         case Outside::Builtin: return named(Meaning::Builtin, found.name);
         case Outside::Exception: return named(Meaning::Exception, found.name);
         case Outside::Special: return named(Meaning::Special, found.name);
-        case Outside::Unusable: return named(Meaning::Unusable, found.name);
+        case Outside::Unusable: {
+            MeaningRef made = named(Meaning::Unusable, found.name);
+            if (!found.constant.is_none()) made->outside = std::make_shared<const Outside>(found);
+            return made;
+        }
         case Outside::Script: {
             MeaningRef made = script(found.function->name, found.function);
             for (const Outside& each : found.parts) made->parts.push_back(meaning_of(each, name, range));

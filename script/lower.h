@@ -23,7 +23,8 @@ struct Outside {
     enum Kind { Nothing, Module, Constant, Builtin, Script, Exception, Type, Special, Foreign, Choice, Unusable } kind = Nothing;
     std::string name = {};               // of a Builtin: "aten::relu"; of an Exception: "builtins.ValueError"; of a Special: a form of the
                                          // language ("annotate"); of a Choice: the flag's; of Unusable: the type in Python
-    Item constant = {};                  // its type is the value's type (dtypes are ints); of a Foreign: what is called, None if calls raise; of a Choice: its default
+    Item constant = {};                  // its type is the value's type (dtypes are ints); of a Foreign: what is called, None if calls raise; of a Choice: its default;
+                                         // of Unusable: what may be called with tensors for a tensor, or None
     Function* function = nullptr;        // of a Script
     TypeRef type = nullptr;              // of a Type: calling it makes one
     Signature signature = {};            // of a Foreign

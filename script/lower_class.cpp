@@ -228,7 +228,16 @@ MeaningRef Lowering::make_object(TypeRef type, const script::Range& range, const
 }
 
 MeaningRef Lowering::call_foreign(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
-    const Outside& function = *callee->outside;
+    Outside function = *callee->outside;
+    if (function.kind == Outside::Unusable) {   // nothing is known of it: tensors, a tensor
+        Formal each;
+        each.type = type_of(TypeKind::Tensor);
+        function.signature.results.push_back(each);
+        for (size_t i = 0; i < positional.size(); i++) {
+            each.name = std::to_string(i);
+            function.signature.formals.push_back(each);
+        }
+    }
     std::vector<TypeRef> types;
     std::vector<Value*> inputs = match_call(graph_, range, function.signature, positional, keywords, types);
     if (function.constant.is_none()) {   // @unused

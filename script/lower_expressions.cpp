@@ -141,7 +141,9 @@ MeaningRef Lowering::call(const MeaningRef& callee, const script::Range& range, 
             const MeaningRef chosen = choose_function(callee, range, positional, keywords);   // before the arguments are moved
             return call(chosen, range, std::move(positional), keywords);
         }
-        case Meaning::Unusable: fail_at(range, "Python builtin %s is currently not supported in Torchscript", callee->name.c_str());
+        case Meaning::Unusable:
+            if (callee->outside) return call_foreign(callee, range, positional, keywords);
+            fail_at(range, "Python builtin %s is currently not supported in Torchscript", callee->name.c_str());
         case Meaning::Simple:
             if (callee->value->type->is(TypeKind::Class) && callee->value->type->definition)
                 return call(member(callee, callee->value->type->definition->kind == Class::Interface ? "forward" : "__call__", range), range, std::move(positional), keywords);

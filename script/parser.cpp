@@ -33,7 +33,7 @@ int unary(Kind kind) {
 }
 
 bool ends_tuple(Kind kind) {
-    return (kind >= PlusEq && kind <= PowEq) || kind == Newline || kind == '=' || kind == ')';
+    return (kind >= PlusEq && kind <= PowEq) || kind == Newline || kind == '=' || kind == ')' || kind == ';';
 }
 
 /// What stands between the quotes.
@@ -461,12 +461,7 @@ const Tree* Parser::function(bool is_method) {
         head = with_types(head, types, is_method);
     }
     if (python_) lexer_.plain_comments();
-    const Tree* body;
-    if (indented) body = statements(false);
-    else {
-        const Tree* only = statement(is_method);
-        body = list(lexer_.now().range, {only});
-    }
+    const Tree* body = indented ? statements(false) : in_line(is_method);
     return make(Def, name->range, {name, head, body});
 }
 
@@ -486,8 +481,23 @@ const Tree* Parser::class_definition() {
 
 // ---- statements
 
+/// What stands behind a colon in the same line.
+const Tree* Parser::in_line(bool in_class) {
+    std::vector<const Tree*> all;
+    do all.push_back(statement(in_class));
+    while (line_goes_on_);
+    return list(lexer_.now().range, std::move(all));
+}
+
+/// The end of the line, or what Python has between the statements of one.
+void Parser::end_statement() {
+    line_goes_on_ = lexer_.accept(';') && lexer_.now().kind != Newline;
+    if (!line_goes_on_) lexer_.expect(Newline);
+}
+
 const Tree* Parser::statements(bool indent, bool in_class) {
     const Range range = lexer_.now().range;
+    if (indent && python_ && lexer_.now().kind != Indent) return in_line(in_class);
     if (indent) lexer_.expect(Indent);
     std::vector<const Tree*> all;
     do all.push_back(statement(in_class));
@@ -500,7 +510,7 @@ const Tree* Parser::simple(Kind kind) {
     const Range range = lexer_.next().range;
     std::vector<const Tree*> parts;
     switch (kind) {
-        case Return: parts.push_back(lexer_.now().kind != Newline ? expression_or_tuple() : make(None, range, {})); break;
+        case Return: parts.push_back(lexer_.now().kind != Newline && lexer_.now().kind != ';' ? expression_or_tuple() : make(None, range, {})); break;
         case Raise: parts.push_back(expression()); break;
         case Assert: {
             parts.push_back(expression());
@@ -511,7 +521,7 @@ const Tree* Parser::simple(Kind kind) {
         case Delete: parts.push_back(list_of(Nothing, ',', Nothing, &Parser::any_expression)); break;
         default: break;
     }
-    lexer_.expect(Newline);
+    end_statement();
     return make(kind, range, std::move(parts));
 }
 
@@ -567,8 +577,8 @@ const Tree* Parser::statement(bool in_class) {
         case Return: case Raise: case Assert: case Global: case Delete: case Break: case Continue: case Pass: return simple(kind);
         default: {
             const Tree* first = expression_or_tuple();
-            if (lexer_.now().kind != Newline) return assignment(first);
-            lexer_.next();
+            if (lexer_.now().kind != Newline && lexer_.now().kind != ';') return assignment(first);
+            end_statement();
             if (python_ && first->is(String)) return make(Pass, first->range, {});   // a docstring
             return make(ExprStmt, first->range, {first});
         }
@@ -624,12 +634,12 @@ const Tree* Parser::assignment(const Tree* target) {
     const Tree* operation = assignment_operation();
     if (!operation) {
         if (!type->present()) lexer_.expect(Newline);
-        lexer_.expect(Newline);
+        end_statement();
         return make(Assign, target->range, {list(target->range, {target}), none(target->range), type});
     }
     const Tree* value = expression_or_tuple();
     if (operation->kind != '=') {
-        lexer_.expect(Newline);
+        end_statement();
         if (target->is(TupleLiteral)) fail_at(target->range, " augmented assignment can only have one LHS expression");
         return make(AugAssign, target->range, {target, operation, value});
     }
@@ -639,7 +649,7 @@ const Tree* Parser::assignment(const Tree* target) {
         value = expression_or_tuple();
     }
     if (type->present() && targets.size() > 1) fail_at(type->range, "Annotated multiple assignment is not supported in python");
-    lexer_.expect(Newline);
+    end_statement();
     const Tree* all = list(target->range, std::move(targets));
     return make(Assign, target->range, {all, some(value->range, value), type});
 }

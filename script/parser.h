@@ -7,7 +7,7 @@ namespace kindling::script {
 class KINDLING_VISIBLE Parser {
 public:
     /// `python`: what torch.jit.script takes from the source of a Python function, which is more than TorchScript's own grammar has.
-    Parser(const Source& source, Trees& trees, bool python = false) : lexer_(source), trees_(trees), python_(python) {}
+    Parser(const Source& source, Trees& trees, bool python = false) : lexer_(source, python), trees_(trees), python_(python) {}
 
     bool at_end() const { return lexer_.now().kind == kind_of::End; }
     const Tree* function(bool is_method = false);
@@ -50,6 +50,8 @@ private:
     const Tree* with_types(const Tree* declaration, const Tree* types, bool is_method);
     const Tree* statement(bool in_class = false);
     const Tree* statements(bool indent, bool in_class = false);
+    const Tree* in_line(bool in_class);
+    void end_statement();
     const Tree* simple(Kind kind);
     const Tree* if_statement(bool expect_if);
     const Tree* with_item();
@@ -58,7 +60,7 @@ private:
 
     Lexer lexer_;
     Trees& trees_;
-    bool python_;
+    bool python_, line_goes_on_ = false;
 };
 
 }  // namespace kindling::script

@@ -42,9 +42,9 @@ STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 SMALL = 2000  # bytes of source that are compiled in less time than an entry of the archive is worth
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
-# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, worlds of one process, optimisers and distributions that few programs name)
+# whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, worlds of one process, optimisers and distributions that few programs name)
 # is compiled when it is used, in 5 to 20 ms a module.
-SELDOM = {"startup", "_compile_backend.py", "_compile_breaks.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "utils/tensorboard",
+SELDOM = {"startup", "_compile_backend.py", "_compile_breaks.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "jit/_freeze.py", "jit/_dataclasses.py", "utils/tensorboard",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
           "optim/swa_utils.py", "distributions/kl.py", "nn/_functional/scaled.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
           "testing", "distributed/checkpoint", "distributed/fsdp", "distributed/tensor", "distributed/algorithms", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",

@@ -149,8 +149,18 @@ def _plain(kind, more):
         order = []
         for name, value in members.items():
             if isinstance(value, types.FunctionType) and not _frontend.is_ignored(value):
-                add_method(made, name, value, names)
-                order.append(name)
+                text = None
+                if "__dataclass_fields__" in members:
+                    from kindling.jit import _dataclasses
+                    around = _around_class(kind)
+                    around.closure.update(names)
+                    text = _dataclasses.text_of(kind, name, value, around.closure)
+                if text:
+                    made.define(name, text, "<string>", 1, 0, True, around, _frontend.defaults_of(value))
+                elif text is None:
+                    add_method(made, name, value, names)
+                if text != "":
+                    order.append(name)
             elif isinstance(value, property):
                 add_property(made, name, value, names, order)
         if "__init__" in order:

@@ -179,6 +179,9 @@ def type_of_annotation(kind, surroundings=None):
             return make("Tensor")
         from kindling.jit import _classes
         found = _classes.class_of(kind, surroundings)
+        if found is None and issubclass(kind, torch.nn.Module):     # isinstance(self.head, nn.Identity)
+            from kindling.jit import _recursive
+            found = next((made for _, made in _recursive._store.get(kind, ())), None)
         return found.type() if found is not None else None
     return None
 
@@ -225,7 +228,7 @@ def meaning_of(value, of_module):
             return ("exception", f"{value.__module__}.{value.__qualname__}")
         from kindling.jit import _classes
         found = _classes.class_of(value, None)
-        return ("type", found.type()) if found is not None else ("unusable", f"{type(value).__module__}.{type(value).__qualname__}")
+        return ("type", found.type()) if found is not None else ("unusable", f"{type(value).__module__}.{type(value).__qualname__}", *_written_in_c(value))
     if isinstance(value, _C._script_function_type(None)):
         return value
     overloads = _internal()._overloads_of(value)
@@ -256,7 +259,12 @@ def meaning_of(value, of_module):
         return ("unusable", "method")
     if of_module and value is None:
         return ("constant", None)
-    return ("unusable", type(value).__name__)
+    return ("unusable", type(value).__name__, *_written_in_c(value))
+
+
+def _written_in_c(value):
+    """(value,) for a function or class without source and annotations: a script calls it, of as many tensors as are given, for a tensor."""
+    return (value,) if isinstance(value, types.BuiltinFunctionType) or (isinstance(value, type) and value.__module__ == "builtins") else ()
 
 
 def _forms():

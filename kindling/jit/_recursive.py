@@ -61,11 +61,12 @@ class _Kind:
         self.attributes, self.constants, self.functions, self.failed = [], {}, {}, {}
         self.overloads = {}
         self.ignored = set(getattr(module, "__jit_ignored_attributes__", ()))
+        self.forward = getattr(module.__dict__.get("forward"), "__func__", None)     # self.forward = self.one_of_two
         self.read()
 
     def key(self):
         return (self.attributes, sorted((name, type(value), value) if not isinstance(value, float) else (name, float, repr(value)) for name, value in self.constants.items()),
-                [(name, value if isinstance(value, tuple) else id(value)) for name, value in self.functions.items()], self.overloads, self.hooks)
+                [(name, value if isinstance(value, tuple) else id(value)) for name, value in self.functions.items()], self.overloads, self.hooks, id(self.forward))
 
     def read(self):
         import kindling as torch
@@ -158,7 +159,7 @@ class _Kind:
         if what == "outside" and name in self.functions:
             found = self.functions[name]
             return ("builtin", found[1]) if isinstance(found, tuple) and found[0] == "builtin" else found
-        method = method_of(self.kind, name)
+        method = name == "forward" and self.forward or method_of(self.kind, name)
         if what == "outside":
             if isinstance(method, staticmethod):
                 return _frontend.meaning_of(method.__func__, False)
@@ -312,7 +313,7 @@ def methods_to_compile(module):
     own = inspect.getattr_static(module, "forward", None)
     if isinstance(forward, types.FunctionType) and forward is not torch.nn.Module.__dict__.get("forward") and not _frontend.is_ignored(forward):
         names.append("forward")
-    elif isinstance(own, types.FunctionType) and own.__name__ != "_forward_unimplemented":
+    elif isinstance(own, (types.FunctionType, types.MethodType)) and own.__name__ != "_forward_unimplemented":
         names.append("forward")
     modifiers = _frontend._internal().FunctionModifiers
     for name, method in statics(kind):

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 import enum
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple
 
 
@@ -121,6 +122,19 @@ class Objects(nn.Module):
     def forward(self, x):
         recipe = self.recipes[x.dim()]
         return x * recipe.total() + self.one.sizes[0], len(recipe.names), pairs(self.none) + pairs(given=self.two)
+
+
+class Chosen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.forward = self.second
+        self.head, self.other = nn.Identity(), nn.ReLU()
+
+    def first(self, x):
+        return x
+
+    def second(self, x):
+        return (x + 1 if isinstance(self.head, nn.Identity) else self.unknown), isinstance(self.other, nn.Identity)
 
 
 class Exports(nn.Module):
@@ -291,6 +305,54 @@ def pooled(x):
     return a, i, b, F.relu(x, inplace=False), F.softmax(x, dim=1), F.interpolate(x, scale_factor=2.0, mode="nearest")
 
 
+@torch.jit.script
+@dataclass(order=True)
+class Record:
+    x: int
+    names: List[str] = field(compare=False)
+    more: Optional[float] = None
+    by: InitVar[int] = 2
+
+    def __post_init__(self, by: int):
+        self.x = self.x * by
+
+
+@torch.jit.script
+@dataclass
+class Plain:
+    x: torch.Tensor
+    n: "int"
+
+    def __eq__(self, other: "Plain") -> bool:
+        return self.n == other.n
+
+
+def records(n: int, names: List[str]):
+    a, b, c = Record(n, names, 2.5), Record(n, names=names, by=1), Record(n, names, None, 2)
+    d = Plain(torch.ones(n), n)
+    return a.x, a.more, b.x, b == b, b == c, c == b, d == Plain(torch.zeros(2), n), a.names
+
+
+def orders(n: int, names: List[str]):
+    a, b = Record(n, names, 2.5, 1), Record(n, names, 3.0, 1)
+    return a < b, a <= b, a > b, a >= b, a <= a, a < a
+
+
+def lines(x, n: int):
+    y = x; z = y + 1
+    if n > 5: return x, z
+    elif n > 4: z = z + 2; y = z;
+    else: z = z * 3
+    while n > 2: n -= 1; z = z + n
+    for i in range(3): z = z + i; y += 1
+    return y, z; pass
+
+
+def told(x, n: int):
+    if n > 5: raise ValueError(f"no {type(x)}")
+    return x
+
+
 def joined(x):
     y = (x.size(0), 3)
     pairs = [a + b for a, b in zip([1, 2], [3, 4])]
@@ -298,13 +360,13 @@ def joined(x):
     return y, pairs, z, (1, 2) + (3,)
 '''
 
-MODULES = {"Attributes": (lambda t: t.ones(3)), "Containers": (lambda t: t.linspace(-1, 1, 3)), "Exports": (lambda t: t.ones(2)), "Objects": (lambda t: t.ones(2)), "Swap": (lambda t: t.linspace(-1, 1, 3))}
+MODULES = {"Attributes": (lambda t: t.ones(3)), "Containers": (lambda t: t.linspace(-1, 1, 3)), "Chosen": (lambda t: t.ones(2)), "Exports": (lambda t: t.ones(2)), "Objects": (lambda t: t.ones(2)), "Swap": (lambda t: t.linspace(-1, 1, 3))}
 FUNCTIONS = {"classes": lambda t: (2,), "tuples": lambda t: (t.ones(2),), "withs": lambda t: (7,), "no_grad": lambda t: (t.ones(2, requires_grad=True),),
              "texts": lambda t: (3, 2.5), "chained": lambda t: (1, 2, 2), "annotated": lambda t: (3,), "pooled": lambda t: (t.arange(32.0).view(1, 2, 4, 4),),
-             "joined": lambda t: (t.ones(2, 3),)}
+             "joined": lambda t: (t.ones(2, 3),), "records": lambda t: (3, ["a"]), "orders": lambda t: (3, ["a"]), "lines": lambda t: (t.ones(2), 4), "told": lambda t: (t.ones(2), 4)}
 # The functions of nn.functional are other texts here, and numbers behind them are others.
 NUMBERS_DIFFER = ("Attributes", "Containers", "Objects", "withs")      # values that are made on the way and go away again
-OTHER_GRAPHS = {"joined": "the sum of constant tuples is computed ahead",
+OTHER_GRAPHS = {"lines": "names have other numbers behind them", "told": "a call of Python's is printed otherwise", "joined": "the sum of constant tuples is computed ahead",
                 "pooled": "calls of nn.functional", "no_grad": "the class of the block is another", "annotated": "is_scripting is a constant"}
 
 
