@@ -390,8 +390,7 @@ static ks::Outside foreign_of(PyObject* answer) {
         formal.type = type_of_handle(type);
         if (!formal.type) formal.type = ks::inferred_tensor();
         if (has_default) {
-            formal.has_default = true;
-            KINDLING_CHECK(Runtime, to_item(value, formal.type, formal.default_value), "Expected a default value of type %s on parameter \"%s\".", repr(formal.type).c_str(), name);
+            formal.has_default = to_item(value, formal.type, formal.default_value);   // of a parameter without annotation it may be no tensor: it has to be given
         }
         made.signature.formals.push_back(formal);
     }

@@ -19,7 +19,7 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 /// The length of a number, 0 if there is none: digits, a point, an exponent, `j`; or 0x and digits.
-size_t number_length(std::string_view text) {
+size_t number_length(std::string_view text, bool python) {
     size_t at = 0, digits = 0;
     auto c = [&](size_t i) { return i < text.size() ? text[i] : '\0'; };
     auto hex = [&](size_t i) { const char l = static_cast<char>(c(i) | 32); return digit(c(i)) || (l >= 'a' && l <= 'f'); };
@@ -27,7 +27,7 @@ size_t number_length(std::string_view text) {
         for (at = 2; hex(at);) at++;
         return at;
     }
-    while (digit(c(at))) { at++; digits++; }
+    while (digit(c(at)) || (python && digits && c(at) == '_' && digit(c(at + 1)))) { at++; digits++; }
     if (c(at) == '.') {
         at++;
         while (digit(c(at))) { at++; digits++; }
@@ -63,7 +63,7 @@ std::string kind_name(Kind kind) {
     return kind < kind_of::First ? std::string(1, static_cast<char>(kind)) : spellings[kind - kind_of::First - 1].name;
 }
 
-Lexer::Lexer(const Source& source, bool semicolons) : source_(source), at_(source.begin), semicolons_(semicolons) {
+Lexer::Lexer(const Source& source, bool python) : source_(source), at_(source.begin), python_(python) {
     indents_.push_back(raw(true).text().size());
     read();
 }
@@ -157,12 +157,12 @@ bool Lexer::match(size_t at, bool inside, bool space, Token& token, size_t& from
     }
     const std::string_view rest = std::string_view(text).substr(at);
     size_t longest = 0;
-    if (size_t length = number_length(rest)) { token.kind = kind_of::Number; to = at + length; return true; }
+    if (size_t length = number_length(rest, python_)) { token.kind = kind_of::Number; to = at + length; return true; }
     if (size_t length = string_length(rest)) { token.kind = kind_of::String; to = at + length; return true; }
     if (letter(rest[0])) {
         while (longest < rest.size() && (letter(rest[longest]) || digit(rest[longest]))) longest++;
         token.kind = kind_of::Ident;
-    } else if (std::strchr(single, rest[0]) || (semicolons_ && rest[0] == ';')) {
+    } else if (std::strchr(single, rest[0]) || (python_ && rest[0] == ';')) {
         longest = 1;
         token.kind = rest[0];
     }
@@ -170,6 +170,7 @@ bool Lexer::match(size_t at, bool inside, bool space, Token& token, size_t& from
     for (const Spelling& each : spellings) {
         kind++;
         const size_t length = std::strlen(each.text);
+        if (letter(rest[0]) && length < rest.size() && (letter(rest[length]) || digit(rest[length]))) continue;   // `not inside`
         if (length && length >= longest && rest.substr(0, length) == each.text) longest = length, token.kind = kind;
     }
     to = at + longest;

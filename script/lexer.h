@@ -51,8 +51,8 @@ struct Token {
 
 class KINDLING_VISIBLE Lexer {
 public:
-    /// `semicolons`: Python's, between the statements of a line.
-    explicit Lexer(const Source& source, bool semicolons = false);
+    /// `python`: with ';' between the statements of a line and '_' in numbers.
+    explicit Lexer(const Source& source, bool python = false);
     const Token& now() const { return tokens_.front(); }
     const Token& after_now();
     Token next();
@@ -72,7 +72,7 @@ private:
 
     const Source& source_;
     size_t at_ = 0, nesting_ = 0;
-    bool plain_comments_ = false, semicolons_ = false;
+    bool plain_comments_ = false, python_ = false;
     uint32_t passed_ = 0;
     std::vector<size_t> indents_;
     std::deque<Token> tokens_;

@@ -7,6 +7,13 @@ namespace kindling::script {
 
 using namespace kind_of;
 
+/// What is left of a type where a value of it is not None.
+static TypeRef without_none(TypeRef type) {
+    if (type->is(TypeKind::Optional)) return type->element();
+    std::vector<TypeRef> left = type->parts;
+    return type->is(TypeKind::Union) && std::erase_if(left, [](TypeRef part) { return part->is(TypeKind::None); }) ? union_of(left) : type;
+}
+
 Value* Lowering::cast(const script::Range& range, const std::string& name, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
     static constexpr struct { char name[14]; TypeKind kind; } casts[] = {{"aten::Float", TypeKind::Float}, {"aten::Complex", TypeKind::Complex}, {"aten::Int", TypeKind::Int}, {"aten::Bool", TypeKind::Bool}, {"aten::str", TypeKind::Str}};
     if (positional.size() == 1 && keywords.empty()) {
@@ -57,7 +64,7 @@ Condition Lowering::condition(const Tree& tree) {
             bool always[2], maybe[2];
             for (int i = 0; i < 2; i++) {
                 always[i] = must_be_none(sides[i]);
-                maybe[i] = !always[i] && sides[i]->type->is(TypeKind::Optional);
+                maybe[i] = !always[i] && without_none(sides[i]->type) != sides[i]->type;
             }
             std::optional<bool> is;
             if (always[0] && always[1]) is = true;
@@ -68,8 +75,8 @@ Condition Lowering::condition(const Tree& tree) {
             }
             Condition made{builtin(tree.range, tree.is(Is) ? "aten::__is__" : "aten::__isnot__", {sides[0], sides[1]}), {}, {}};
             const int variable = tree[0].is(None) ? 1 : 0;
-            if (tree[static_cast<size_t>(1 - variable)].is(None) && tree[static_cast<size_t>(variable)].is(Var) && sides[variable]->type->is(TypeKind::Optional)) {
-                const Refinement present{tree[static_cast<size_t>(variable)].name(), sides[variable]->type->element()};
+            if (tree[static_cast<size_t>(1 - variable)].is(None) && tree[static_cast<size_t>(variable)].is(Var) && maybe[variable]) {
+                const Refinement present{tree[static_cast<size_t>(variable)].name(), without_none(sides[variable]->type)};
                 (tree.is(Is) ? made.refined.no : made.refined.yes).push_back(present);
             }
             return made;
@@ -94,26 +101,23 @@ Condition Lowering::is_instance(const Tree& tree) {
     const Tree& object = tree[1][0];
     Value* tested = value(object);
     Condition made{};
-    if (types.size() == 1 && is_subtype(types[0], tested->type) && object.is(Var)) made.refined.yes.push_back({object.name(), types[0]});
-    if (object.is(Var) && tested->type->is(TypeKind::Any)) made.refined.no.push_back({object.name(), tested->type});
-    if (object.is(Var) && (tested->type->is(TypeKind::Union) || tested->type->is(TypeKind::Optional))) {
-        // What is left where it is none of them; and where it is one of several.
-        std::vector<TypeRef> all = tested->type->parts, yes, no;
-        if (tested->type->is(TypeKind::Optional)) all.push_back(type_of(TypeKind::None));
-        for (TypeRef member : all) {
-            const bool is = std::any_of(types.begin(), types.end(), [&](TypeRef type) { return is_subtype(member, type); });
-            (is ? yes : no).push_back(member);
-        }
-        if (!no.empty() && !yes.empty()) made.refined.no.push_back({object.name(), union_of(no)});
-        if (types.size() > 1 && !yes.empty() && !no.empty()) made.refined.yes.push_back({object.name(), union_of(yes)});
+    // What it may be where it is one of them, and where it is none.
+    std::vector<TypeRef> members = {tested->type}, yes, no;
+    if (tested->type->is(TypeKind::Union) || tested->type->is(TypeKind::Optional)) members = tested->type->parts;
+    if (tested->type->is(TypeKind::Optional)) members.push_back(type_of(TypeKind::None));
+    bool always = true;
+    for (TypeRef member : members) {
+        TypeRef found = nullptr;
+        for (TypeRef type : types)
+            if (const TypeRef smaller = is_subtype(member, type) ? member : is_subtype(type, member) ? type : nullptr) found = found ? unify(found, smaller, true) : smaller;
+        if (found) yes.push_back(found);
+        if (found != member) no.push_back(member);
+        always &= found == member;
     }
-    const auto maybe = [&](TypeRef type, TypeKind any, TypeKind kind) {
-        return type->is(any) && (tested->type->is(TypeKind::Any) || (tested->type->is(TypeKind::Optional) && tested->type->element()->is(kind)));
-    };
-    bool always = false, never = true;
-    for (TypeRef type : types) {
-        always |= is_subtype(tested->type, type);
-        never &= !is_subtype(type, tested->type) && !maybe(type, TypeKind::AnyList, TypeKind::List) && !maybe(type, TypeKind::AnyTuple, TypeKind::Tuple);
+    const bool never = yes.empty();
+    if (object.is(Var) && !never) {
+        made.refined.yes.push_back({object.name(), yes.size() == 1 ? yes[0] : union_of(yes)});
+        if (!no.empty()) made.refined.no.push_back({object.name(), no.size() == 1 ? no[0] : union_of(no)});
     }
     if (always || never) {
         made.value = graph_.constant(Item(always), object.range);

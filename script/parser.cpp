@@ -188,10 +188,13 @@ const Tree* Parser::expression(int above) {
 const Tree* Parser::base() {
     const Tree* tree;
     const Token token = lexer_.now();
+    std::string text;
     switch (token.kind) {
         case Number:
             lexer_.next();
-            tree = make(Const, token.range, {}, std::string(token.text()));
+            text = token.text();
+            std::erase(text, '_');
+            tree = make(Const, token.range, {}, text);
             break;
         case True: case False: case None: case NoneType:
             lexer_.next();
@@ -256,7 +259,7 @@ const Tree* Parser::braced() {
         if (python_ && lexer_.now().kind != ':') refuse(keys.back()->is(ListComp) ? "SetComp aren't supported" : "Set aren't supported", range);
         lexer_.expect(':');
         values.push_back(expression());
-    } while (lexer_.accept(','));
+    } while (lexer_.accept(',') && !(python_ && lexer_.now().kind == '}'));
     lexer_.expect('}');
     if (keys.size() == 1 && values[0]->is(ListComp)) {   // `k: v for x in y` was read as a key and a comprehension
         const Tree& values_of = *values[0];

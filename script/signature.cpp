@@ -316,7 +316,9 @@ void add_forms_on_copies(const std::string& name, std::vector<const Signature*>&
 
 void add_operators(const std::string& name, std::vector<const Signature*>& all) {
     OverloadSet set{};
-    if (!find_operators(name.c_str() + 6, name.size() - 6, set)) return add_forms_on_copies(name, all);
+    const bool own = name.compare(0, 6, "aten::") == 0;
+    const std::string in_core = own ? name.substr(6) : name;
+    if (!find_operators(in_core.c_str(), in_core.size(), set)) return own ? add_forms_on_copies(name, all) : void();
     bool overloaded = false;
     for (int i = 0; i < set.count; i++)
         for (const Argument& argument : set.operators[i]->schema->arguments) overloaded |= argument.type == Type::Scalar && !argument.keyword_only;
@@ -342,13 +344,13 @@ void add_operators(const std::string& name, std::vector<const Signature*>& all) 
                 if (formal.name == "generator") formal.has_default = false;
             keep(std::move(second));
         }
-        const int numbers = number_places(name.substr(6), *op, overloaded);
+        const int numbers = number_places(in_core, *op, overloaded);
         const Signature tensors = *all.back();
         const bool backwards = tensors.overload.empty() && tensors.formals[0].name == "x";   // x_scalar, then n_scalar
         for (int place : {!backwards, backwards})
             if (numbers >> place & 1) keep(with_number(tensors, static_cast<size_t>(place)));
     }
-    put_in_order(name.substr(6), all);
+    put_in_order(in_core, all);
 }
 
 }  // namespace
@@ -361,9 +363,11 @@ const std::vector<const Signature*>& signatures_of(const std::string& name) {
     static Table* table = new Table;
     std::lock_guard guard(table->lock);
     const auto [at, fresh] = table->names.try_emplace(name);
-    if (!fresh) return *at->second;
-    std::vector<const Signature*>& all = *(at->second = std::make_unique<std::vector<const Signature*>>());
-    if (name.compare(0, 6, "aten::") == 0) add_operators(name, all);
+    const bool of_library = name.compare(0, 6, "aten::") != 0 && name.compare(0, 6, "prim::") != 0;
+    if (!fresh && !(of_library && at->second->empty())) return *at->second;   // a library may come later
+    if (fresh) at->second = std::make_unique<std::vector<const Signature*>>();
+    std::vector<const Signature*>& all = *at->second;
+    if (name.compare(0, 6, "prim::") != 0) add_operators(name, all);
     add_builtins(name, all);
     return all;
 }

@@ -220,6 +220,8 @@ def meaning_of(value, of_module):
             return ("builtin", "aten::device")
         if value is torch.Size:
             return ("builtin", "aten::Size")
+        if value.__name__ == "OrderedDict" and issubclass(value, dict):
+            return ("builtin", "aten::dict")
         if value is torch.Generator:
             return ("builtin", "aten::Generator")
         if value is torch.set_grad_enabled:
@@ -337,6 +339,8 @@ def builtin_name(value):
     name = getattr(value, "__name__", None)
     if not isinstance(name, str) or isinstance(value, type):
         return None
+    if type(value).__name__ == "OpOverloadPacket":      # torch.ops.torchvision.nms
+        return value._qualified_op_name
     if isinstance(value, types.BuiltinFunctionType) and module == "math" and getattr(math, name, None) is value:
         return f"aten::{name}"
     if type(value).__name__ in ("builtin_function", "method_descriptor"):
@@ -368,8 +372,9 @@ def compile_function(function):
         if known[1] is None:
             raise RuntimeError(f"function '{function.__name__}' is called recursively. Recursive calls are not supported")
         return known[1]
+    import inspect
     text, file, line, begin = source_of(function)
-    unit = _C._script_unit(Surroundings(function))
+    unit = _C._script_unit(Surroundings(inspect.unwrap(function)))     # whose text it is
     _compiled[id(function)] = (function, None)
     try:
         names = unit.define(text, file, line, begin, True, defaults_of(function))

@@ -15,8 +15,9 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 import enum
+from collections import OrderedDict
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 
 class Color(enum.Enum):
@@ -348,9 +349,38 @@ def lines(x, n: int):
     return y, z; pass
 
 
+def unions(given: Optional[Union[int, float, List[float]]], other: Union[int, List[float]], names: Union[str, None, int]):
+    a, b, c = 0.0, 0, ""
+    if given is not None:
+        values, n = (given, len(given)) if isinstance(given, (tuple, list)) else ([float(given)], 1)
+        a = sum(values) + n
+    if isinstance(other, list):
+        b = len(other)
+    elif isinstance(other, int):
+        b = other
+    if names is None:
+        c = "none"
+    elif isinstance(names, str):
+        c = names
+    return a, b, c
+
+
 def told(x, n: int):
     if n > 5: raise ValueError(f"no {type(x)}")
     return x
+
+
+def spelled(x, inside: bool):
+    big = 100_000 + 1_0
+    table = OrderedDict([("a", x)])
+    table["b"] = x + big
+    flags = {
+        "a": inside,
+        "b": not inside,
+    }
+    if not inside and "c" not in flags:
+        big = 2
+    return table, flags, big, torch.ops.aten.relu(x)
 
 
 def joined(x):
@@ -363,10 +393,11 @@ def joined(x):
 MODULES = {"Attributes": (lambda t: t.ones(3)), "Containers": (lambda t: t.linspace(-1, 1, 3)), "Chosen": (lambda t: t.ones(2)), "Exports": (lambda t: t.ones(2)), "Objects": (lambda t: t.ones(2)), "Swap": (lambda t: t.linspace(-1, 1, 3))}
 FUNCTIONS = {"classes": lambda t: (2,), "tuples": lambda t: (t.ones(2),), "withs": lambda t: (7,), "no_grad": lambda t: (t.ones(2, requires_grad=True),),
              "texts": lambda t: (3, 2.5), "chained": lambda t: (1, 2, 2), "annotated": lambda t: (3,), "pooled": lambda t: (t.arange(32.0).view(1, 2, 4, 4),),
-             "joined": lambda t: (t.ones(2, 3),), "records": lambda t: (3, ["a"]), "orders": lambda t: (3, ["a"]), "lines": lambda t: (t.ones(2), 4), "told": lambda t: (t.ones(2), 4)}
+             "joined": lambda t: (t.ones(2, 3),), "records": lambda t: (3, ["a"]), "orders": lambda t: (3, ["a"]), "lines": lambda t: (t.ones(2), 4), "told": lambda t: (t.ones(2), 4),
+             "unions": lambda t: ([1.0, 2.5], 3, None), "spelled": lambda t: (t.ones(2), False)}
 # The functions of nn.functional are other texts here, and numbers behind them are others.
-NUMBERS_DIFFER = ("Attributes", "Containers", "Objects", "withs")      # values that are made on the way and go away again
-OTHER_GRAPHS = {"lines": "names have other numbers behind them", "told": "a call of Python's is printed otherwise", "joined": "the sum of constant tuples is computed ahead",
+NUMBERS_DIFFER = ("Attributes", "Containers", "Objects", "spelled", "withs")      # values that are made on the way and go away again
+OTHER_GRAPHS = {"lines": "names have other numbers behind them", "unions": "names have other numbers behind them", "told": "a call of Python's is printed otherwise", "joined": "the sum of constant tuples is computed ahead",
                 "pooled": "calls of nn.functional", "no_grad": "the class of the block is another", "annotated": "is_scripting is a constant"}
 
 
@@ -465,6 +496,31 @@ def test_what_pytorch_refuses_is_refused_in_its_words(tmp_path, name):
         with pytest.raises(RuntimeError) as error:
             which.jit.script(module.M())
         assert words.lower() in str(error.value).lower(), f"{which.__name__}: {error.value}"
+
+
+def test_operators_of_a_library_and_wrapped_functions_are_called_in_scripts():
+    library = kindling.library.Library("of_a_script", "DEF")
+    library.define("plus(Tensor x, float by=2) -> Tensor")
+    library.impl("plus", lambda x, by=2.0: x + by, "CPU")
+    scripted = kindling.jit.script(calls_a_library)
+    assert scripted(kindling.ones(2)).tolist() == [4.0, 4.0]
+    assert "ops.of_a_script.plus" in scripted.code
+
+
+def of_another_module(function):
+    """A decorator whose own names are others."""
+    scope = {}
+    exec("import functools\ndef decorate(function):\n    @functools.wraps(function)\n    def call(*given):\n        return function(*given)\n    return call\n", scope)
+    return scope["decorate"](function)
+
+
+@of_another_module
+def doubled(x):
+    return kindling.mul(x, 2)
+
+
+def calls_a_library(x):
+    return kindling.ops.of_a_script.plus(doubled(x))
 
 
 def test_a_name_that_stood_for_a_module_may_stand_for_a_value():
