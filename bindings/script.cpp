@@ -246,7 +246,7 @@ PyObject* get(PyObject* self, PyObject* name) {
     return guarded_script([&]() -> PyObject* {
         ks::Function* function = unit_in(self).function(text);
         if (!function) Py_RETURN_NONE;
-        if (!function->code.load()) prepare(*function);
+        if (!function->code.load(std::memory_order_acquire)) prepare(*function);
         return script_function(reinterpret_cast<UnitObject*>(self)->unit, function);
     });
 }
@@ -314,6 +314,7 @@ ks::Function* Unit::function(const std::string& name) {
     auto& made = functions[name];
     made = std::make_unique<ks::Function>();
     made->name = name;
+    made->owner = weak_from_this();
     try {
         lower(*tree->second, *this, *made);
     } catch (...) {

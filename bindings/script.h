@@ -23,7 +23,7 @@ PyObject* item_capsule(const ks::Item& item);
 PyObject* type_object(ks::TypeRef type);                // of kindling._types
 
 /// Functions that were compiled together, with what they are made of. Whoever has one of them keeps all of them.
-struct Unit : ks::Resolver {
+struct Unit : ks::Resolver, std::enable_shared_from_this<Unit> {
     ~Unit() override;
     ks::TypeRef resolve(const std::string& name, const ks::Range& range) override;
     ks::Function* function(const std::string& name) override;

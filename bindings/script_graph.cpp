@@ -648,6 +648,7 @@ static PyObject* function_from_graph(PyObject*, PyObject* args) {
         auto unit = std::make_shared<Unit>();
         auto& made = unit->functions[name] = std::make_unique<ks::Function>();
         made->name = name;
+        made->owner = unit;
         made->graph = {reinterpret_cast<Part*>(graph)->graph, &given};
         made->signature = signature_of_graph(given, name);
         return script_function(unit, made.get());

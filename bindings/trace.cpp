@@ -261,6 +261,7 @@ PyObject* trace_function(PyObject*, PyObject* args) {
         const char* last = strrchr(name, '.');
         made->name = last ? last + 1 : name;
         made->graph = trace.graph;
+        made->owner = unit;
         made->signature = signature_of_graph(*trace.graph, made->name);
         ks::Function* kept = made.get();
         unit->functions[made->name] = std::move(made);

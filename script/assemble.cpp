@@ -212,6 +212,7 @@ private:
             auto forked = std::make_shared<Function>();
             forked->name = "<forked function>";
             forked->graph = *node->subgraph();
+            forked->owner = function_.owner;
             at(place).loop = static_cast<uint32_t>(code_->forked.size());
             code_->forked.push_back(std::move(forked));
         }

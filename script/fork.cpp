@@ -46,9 +46,11 @@ bool belongs_to_thread(const ThreadState& state) {
 
 }  // namespace
 
+uint32_t forks() { return queue().forks; }
+
 bool Future::claim() {
     uint32_t waiting = Waiting;
-    return state_.compare_exchange_strong(waiting, Running + queue().forks, std::memory_order_acquire);
+    return state_.compare_exchange_strong(waiting, Running + forks(), std::memory_order_acquire);
 }
 
 void Future::run(bool own_state) {
@@ -114,7 +116,7 @@ Item Future::start(std::function<Item()> body) {
 Item Future::wait() {
     if (claim()) run(true);
     for (uint32_t state; (state = state_.load(std::memory_order_acquire)) != Done; hear_signals()) {
-        KINDLING_CHECK(Runtime, state == Running + queue().forks, "a forked call that was running when the process was forked has no result in the child");
+        KINDLING_CHECK(Runtime, state == Running + forks(), "a forked call that was running when the process was forked has no result in the child");
         const timespec some{0, 50'000'000};
         syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, state, &some, nullptr, 0);
     }

@@ -9,6 +9,9 @@
 
 namespace kindling::script {
 
+/// How many forks of the process led to this one, since the first call.
+uint32_t forks();
+
 /// What a fork gives: its result comes later. Whoever waits for one that no thread has begun computes it.
 struct KINDLING_VISIBLE Future final : Item::Object {
     /// Begins `body`, in a thread of its own if there are fewer of these than the pool has. With modes, transforms or a watcher on,

@@ -13,7 +13,9 @@ struct Function {
     std::string name;                    // "f", "__torch__.Net.forward"
     Signature signature;
     std::shared_ptr<Graph> graph;
-    std::atomic<std::shared_ptr<Code>> code;   // made of the graph at the first call
+    std::atomic<Code*> code{nullptr};    // made of the graph at the first call, for good
+    std::shared_ptr<Code> owned_code;    //   by the thread that was first
+    std::weak_ptr<const void> owner;     // of the text and of the functions that are called: what runs in another thread keeps it
 };
 
 struct Class;

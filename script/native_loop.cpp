@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/dispatch.h"
+#include "script/fork.h"
 #include "script/instructions.h"
 
 namespace kindling::script {
@@ -136,13 +137,21 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop, const Function& f
     return made;
 }
 
+std::unique_lock<std::mutex> NativeLoop::hold() {
+    std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard) {
+        if (held_in_.load(std::memory_order_relaxed) != forks()) return guard;
+        guard.lock();
+    }
+    held_in_.store(forks(), std::memory_order_relaxed);
+    return guard;
+}
 void NativeLoop::note(const std::string& why) {
-    std::lock_guard guard(lock_);
-    if (why_ != why) why_ = why;
+    if (const auto guard = hold(); guard && why_ != why) why_ = why;
 }
 std::string NativeLoop::why() {
-    std::lock_guard guard(lock_);
-    return why_;
+    const auto guard = hold();
+    return guard ? why_ : "";
 }
 
 bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
@@ -188,7 +197,8 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     key += static_cast<char>(apart);
     std::shared_ptr<LoweredLoop> lowered;
     {
-        std::lock_guard guard(lock_);
+        const auto guard = hold();
+        if (!guard) return false;
         if (seen_ < few_rounds && (seen_ += std::min(rounds, few_rounds)) < few_rounds) return false;
         for (Variant& each : variants_)
             if (each.key == key) lowered = each.loop;

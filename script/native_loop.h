@@ -73,6 +73,8 @@ public:
 
 private:
     void note(const std::string& why);
+    /// The lock; not held where a thread held it that a fork of the process left behind.
+    std::unique_lock<std::mutex> hold();
     struct Variant { std::string key; std::shared_ptr<LoweredLoop> loop; };
 
     const Node* loop_ = nullptr;
@@ -84,6 +86,7 @@ private:
     std::vector<size_t> carried_;
     std::vector<Item> constants_;        // of carried inputs that are constants
     std::mutex lock_;
+    std::atomic<uint32_t> held_in_{0};   // by which process, as `forks` counts
     std::vector<Variant> variants_;
     std::string why_ = "it has not run long enough";
     int64_t seen_ = 0;                   // rounds, up to where lowering pays

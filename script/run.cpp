@@ -267,7 +267,7 @@ private:
         return run_code(*method, std::move(arguments));
     }
     static Item fork(const std::shared_ptr<Function>& function, std::vector<Item>&& arguments) {
-        return Future::start([function, arguments = std::move(arguments)]() mutable { return told([&] { return run_code(*function, std::move(arguments)); }); });
+        return Future::start([function, kept = function->owner.lock(), arguments = std::move(arguments)]() mutable { return told([&] { return run_code(*function, std::move(arguments)); }); });
     }
     static Item wait(const Item& future) {
         const Item kept = future;
@@ -324,8 +324,11 @@ private:
 };
 
 Item run_code(Function& function, std::vector<Item>&& arguments) {
-    if (!function.code.load()) prepare(function);
-    const std::shared_ptr<Code> code = function.code;   // lives until the call ends, whatever it does to the function
+    const Code* code = function.code.load(std::memory_order_acquire);
+    if (!code) {
+        prepare(function);
+        code = function.code.load(std::memory_order_acquire);
+    }
     KINDLING_CHECK(Runtime, stack_left() > 32768, "a script's calls are nested too deeply");
     return Frame(function, *code).run(std::move(arguments));
 }
@@ -334,17 +337,18 @@ Item run_code(Function& function, std::vector<Item>&& arguments) {
 
 void prepare(Function& function) {
     KINDLING_CHECK(Runtime, function.graph, "%s is called while it is compiled", function.name.c_str());
-    const std::shared_ptr<Code> code = assemble(function);
+    std::shared_ptr<Code> code = assemble(function);
     for (const Instruction& each : code->instructions) {
         const bool missing = each.what == Instruction::Missing;
         KINDLING_CHECK(NotImplemented, !missing, "scripts cannot run %s yet:\n%s", each.node->kind.c_str(), each.node->range.highlight().c_str());
     }
-    function.code = code;
+    Code* none = nullptr;
+    if (function.code.compare_exchange_strong(none, code.get(), std::memory_order_acq_rel)) function.owned_code = std::move(code);
 }
 
 std::vector<std::string> loops_of(const Function& function) {
     std::vector<std::string> all;
-    if (const std::shared_ptr<Code> code = function.code)
+    if (const Code* code = function.code.load(std::memory_order_acquire))
         for (const std::shared_ptr<NativeLoop>& each : code->loops) all.push_back(each->why());
     return all;
 }

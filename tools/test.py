@@ -326,7 +326,7 @@ def sanitized_python(tally, python, env):
 def threads(tally):
     """The C++ tests that start threads, under the thread sanitizer. Python is left out: it would be the only thing seen."""
     folder = BUILD / THREADS
-    tests = ("test_runtime_threads", "test_runtime_allocator", "test_autograd", "test_concurrency")
+    tests = ("test_runtime_threads", "test_runtime_allocator", "test_autograd", "test_concurrency", "test_script_fork")
     cache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     cmake = tool("cmake")
     status = call(cmake, "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", *cache,

@@ -75,6 +75,11 @@ def waits(x, n: int):
         futures.append(fork(fails, x, i))
     return wait(futures[n])
 
+def leaves(x, n: int):
+    for i in range(n):
+        f = fork(both, x, 3)
+        g = fork(fails, x, i % 6)
+
 def outer(x, n: int):
     return wait(fork(waits, x, n))
 
@@ -131,18 +136,20 @@ def count(n: int):
     return total
 )";
 
-struct Unit : Resolver {
+struct Unit : Resolver, std::enable_shared_from_this<Unit> {
     Source source{text};
     Trees trees;
     std::map<std::string, const Tree*> definitions;
     std::map<std::string, Function> functions;
-    Unit() {
-        Parser parser(source, trees);
+    static std::shared_ptr<Unit> make() {
+        auto unit = std::make_shared<Unit>();
+        Parser parser(unit->source, unit->trees);
         while (!parser.at_end()) {
             const Tree* tree = parser.function();
-            definitions[tree->name()] = tree;
+            unit->definitions[tree->name()] = tree;
         }
-        for (const auto& [name, tree] : definitions) function(name);
+        for (const auto& [name, tree] : unit->definitions) unit->function(name);
+        return unit;
     }
     TypeRef resolve(const std::string&, const Range&) override { return nullptr; }
     Function* function(const std::string& name) override {
@@ -151,6 +158,7 @@ struct Unit : Resolver {
         const auto [at, fresh] = functions.try_emplace(name);
         if (fresh) {
             at->second.name = name;
+            at->second.owner = weak_from_this();
             lower(*tree->second, *this, at->second);
         }
         return &at->second;
@@ -190,21 +198,21 @@ bool close(const Tensor& a, const Tensor& b) {
 
 /// Each thread calls the same functions, which are assembled at their first call.
 void values() {
-    Unit unit;
+    const std::shared_ptr<Unit> unit = Unit::make();
     Tensor x = add(ramp(64), wrap_number(Scalar(1.0)));   // may be put off until a task reads it
     Tensor results[thread_count][4];
     together([&](int i) {
-        results[i][0] = unit("forward", {x, tasks}).tensor();
-        results[i][1] = unit("backward", {x, tasks}).tensor();
-        results[i][2] = unit("nested", {x, tasks / 4}).tensor();
-        results[i][3] = unit("shares", {Item::list(list_of(type_of(TypeKind::Tensor)), {x, x, results[i][0]}),
+        results[i][0] = (*unit)("forward", {x, tasks}).tensor();
+        results[i][1] = (*unit)("backward", {x, tasks}).tensor();
+        results[i][2] = (*unit)("nested", {x, tasks / 4}).tensor();
+        results[i][3] = (*unit)("shares", {Item::list(list_of(type_of(TypeKind::Tensor)), {x, x, results[i][0]}),
                                         Item::list(list_of(type_of(TypeKind::Int)), {Item(int64_t{3}), Item(int64_t{4})}), tasks}).tensor();
-        const Item both = unit("table", {x, int64_t{4}});
+        const Item both = (*unit)("table", {x, int64_t{4}});
         CHECK(both.items()[1].text() == "even,odd,even,odd,");
         CHECK(close(both.items()[0].tensor(), add(mul(x, wrap_number(Scalar(4))), wrap_number(Scalar(6)))));
-        CHECK(unit("cells", {int64_t{5}}).integer() == 9900 + 6633 + 4900 + 3900 + 3366);
+        CHECK((*unit)("cells", {int64_t{5}}).integer() == 9900 + 6633 + 4900 + 3900 + 3366);
     });
-    const Tensor alone = unit("alone", {x, tasks}).tensor(), few = unit("alone", {x, tasks / 4}).tensor();
+    const Tensor alone = (*unit)("alone", {x, tasks}).tensor(), few = (*unit)("alone", {x, tasks / 4}).tensor();
     for (const auto& each : results) {
         CHECK(close(each[0], alone));
         CHECK(close(each[1], alone));
@@ -214,34 +222,34 @@ void values() {
 }
 
 void gradients() {
-    Unit unit;
+    const std::shared_ptr<Unit> unit = Unit::make();
     Tensor shared = ramp(32).requires_grad_();
     Tensor grads[thread_count];
     const auto once = [&](const char* name) {
         Tensor x = ramp(32).requires_grad_();
-        unit(name, {x, tasks / 4}).tensor().sum().backward();
+        (*unit)(name, {x, tasks / 4}).tensor().sum().backward();
         return x.grad();
     };
     together([&](int i) {
         grads[i] = once("nested");
-        unit("backward", {shared, tasks}).tensor().sum().backward();   // into one leaf from all threads
+        (*unit)("backward", {shared, tasks}).tensor().sum().backward();   // into one leaf from all threads
     });
     const Tensor alone = once("alone");
     for (const Tensor& grad : grads) CHECK(close(grad, mul(alone, wrap_number(Scalar(4)))));
     CHECK(shared.grad().defined());
     const NoGradGuard off;                                              // holds in the tasks as well
-    CHECK(!unit("forward", {shared, tasks}).tensor().requires_grad());
+    CHECK(!(*unit)("forward", {shared, tasks}).tensor().requires_grad());
 }
 
 void errors() {
-    Unit unit;
+    const std::shared_ptr<Unit> unit = Unit::make();
     together([&](int) {
         const Tensor x = ramp(5);
         for (const char* name : {"waits", "outer"})
             for (int64_t n = 0; n < 6; n++) {
                 std::string message;
                 try {
-                    CHECK(unit(name, {x, n}).tensor().numel() == 5);
+                    CHECK((*unit)(name, {x, n}).tensor().numel() == 5);
                 } catch (const Error& error) {
                     message = error.what();
                 }
@@ -250,6 +258,8 @@ void errors() {
                 CHECK(n != 3 || message.find("torch.mm") != std::string::npos);
             }
     });
+    // Tasks that nobody waits for keep what they run, whose last owner is gone.
+    for (int i = 0; i < 5; i++) (*Unit::make())("leaves", {ramp(8), tasks});
     // One error for all that wait.
     std::atomic<bool> go{false};
     const Item future = Future::start([&]() -> Item {
@@ -282,7 +292,7 @@ template <class F> int in_child(F f) {
 
 /// A child of a fork of the process: what a thread of the parent had begun is an error there; all else is computed.
 void processes() {
-    Unit unit;
+    const std::shared_ptr<Unit> unit = Unit::make();
     std::atomic<int> begun{0};
     std::atomic<bool> go{false};
     std::vector<Item> futures;
@@ -305,7 +315,7 @@ void processes() {
             CHECK(std::strstr(error.what(), "when the process was forked"));
         }
         CHECK(lost > 0 && lost <= num_threads());
-        CHECK(close(unit("nested", {x, tasks / 4}).tensor(), mul(unit("alone", {x, tasks / 4}).tensor(), wrap_number(Scalar(4)))));
+        CHECK(close((*unit)("nested", {x, tasks / 4}).tensor(), mul((*unit)("alone", {x, tasks / 4}).tensor(), wrap_number(Scalar(4)))));
     });
     CHECK(status == 0);
     go = true;
@@ -313,9 +323,9 @@ void processes() {
     // While tasks come and go.
     std::atomic<bool> stop{false};
     std::thread busy([&] {
-        while (!stop) unit("cells", {int64_t{20}});
+        while (!stop) (*unit)("cells", {int64_t{20}});
     });
-    for (int i = 0; i < 20; i++) CHECK(in_child([&] { CHECK(unit("cells", {int64_t{5}}).integer() == 9900 + 6633 + 4900 + 3900 + 3366); }) == 0);
+    for (int i = 0; i < 20; i++) CHECK(in_child([&] { CHECK((*unit)("cells", {int64_t{5}}).integer() == 9900 + 6633 + 4900 + 3900 + 3366); }) == 0);
     stop = true;
     busy.join();
 }

@@ -554,3 +554,17 @@ def attribute_of_int(n: int):
 def assign_to_call(x):
     x.shape[0] = 3
     return x.foo
+
+
+@program(lambda: (torch.ones(2), 4), lambda: (torch.ones(2), 1))
+def statements_in_one_line(x, n: int):
+    """What Python allows and this project's style does not."""; y = x
+    for i in range(n): y = y + i; y = y * 2
+    while n > 6: n -= 1
+    if n > 5: y = y + 1; n += 1
+    elif n > 3: n = 7
+    else: y = y - 1; n = 2;     # noqa: E703
+    if n == 2: return y; n = 9
+    with torch.no_grad(): z = y; y = y * n
+    a: int = 3; b = a + 1; assert b == 4, "four"; print(a); pass
+    return y + z * b;   # noqa: E703
