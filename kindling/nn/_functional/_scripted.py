@@ -10,137 +10,11 @@ import kindling as torch
 from kindling import _C, _VF
 from kindling._jit_internal import BroadcastingList1, BroadcastingList2, BroadcastingList3, boolean_dispatch
 from kindling.nn._functional import warn
+from kindling.nn._functional.attention import _canonical_mask, _none_or_dtype
 from kindling.nn.utils.rnn import PackedSequence, invert_permutation
 
 Tensor = torch.Tensor
 _nn = _C._nn
-
-
-# ---- activations
-
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
-    if inplace:
-        return _nn.hardtanh_(input, min_val, max_val)
-    return _nn.hardtanh(input, min_val, max_val)
-
-
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    if inplace:
-        return _nn.elu_(input, alpha)
-    return _nn.elu(input, alpha)
-
-
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    if inplace:
-        return _nn.leaky_relu_(input, negative_slope)
-    return _nn.leaky_relu(input, negative_slope)
-
-
-def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
-    if inplace:
-        return torch.rrelu_(input, lower, upper, training)
-    return torch.rrelu(input, lower, upper, training)
-
-
-def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
-    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
-    if ndim == 0 or ndim == 1 or ndim == 3:
-        return 0
-    return 1
-
-
-def softmin(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[int] = None) -> Tensor:
-    if dim is None:
-        dim = _get_softmax_dim("softmin", input.dim(), _stacklevel)
-    if dtype is None:
-        return (-input).softmax(dim)
-    return (-input).softmax(dim, dtype=dtype)
-
-
-def softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[int] = None) -> Tensor:
-    if dim is None:
-        dim = _get_softmax_dim("softmax", input.dim(), _stacklevel)
-    if dtype is None:
-        return input.softmax(dim)
-    return input.softmax(dim, dtype=dtype)
-
-
-def log_softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[int] = None) -> Tensor:
-    if dim is None:
-        dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel)
-    if dtype is None:
-        return input.log_softmax(dim)
-    return input.log_softmax(dim, dtype=dtype)
-
-
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    if eps != 1e-10:
-        warn("`eps` parameter is deprecated and has no effect.")
-    noise = -torch.empty_like(logits, memory_format=torch.legacy_contiguous_format).exponential_().log()
-    soft = ((logits + noise) / tau).softmax(dim)
-    if hard:
-        place = soft.max(dim, keepdim=True)[1]
-        one_hot = torch.zeros_like(logits, memory_format=torch.legacy_contiguous_format).scatter_(dim, place, 1.0)
-        return one_hot - soft.detach() + soft
-    return soft
-
-
-# ---- dropout
-
-def _check(p: float):
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-
-
-def _channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    return torch.feature_dropout_(input, p, training) if inplace else torch.feature_dropout(input, p, training)
-
-
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    _check(p)
-    dimensions = input.dim()
-    if dimensions != 2 and dimensions != 3:
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {dimensions}D input. Note that dropout1d "
-                           "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel "
-                           "dimension, and an optional batch dimension (i.e. 2D or 3D inputs).")
-    if dimensions == 3:
-        return _channels(input, p, training, inplace)
-    batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    result = _channels(batch, p, training, inplace)
-    return result.squeeze_(0) if inplace else result.squeeze(0)
-
-
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    _check(p)
-    dimensions = input.dim()
-    if dimensions != 3 and dimensions != 4:
-        warn(f"dropout2d: Received a {dimensions}-D input to dropout2d, which is deprecated and will result in an error "
-             "in a future release. To retain the behavior and silence this warning, please use dropout instead. Note "
-             "that dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel "
-             "dimension, and an optional batch dimension (i.e. 3D or 4D inputs).")
-    if dimensions == 3:
-        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
-             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
-             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-             "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.")
-    return _channels(input, p, training, inplace)
-
-
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    _check(p)
-    dimensions = input.dim()
-    if dimensions != 4 and dimensions != 5:
-        warn(f"dropout3d: Received a {dimensions}-D input to dropout3d, which is deprecated and will result in an error "
-             "in a future release. To retain the behavior and silence this warning, please use dropout instead. Note "
-             "that dropout3d exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel "
-             "dimension, and an optional batch dimension (i.e. 4D or 5D inputs).")
-    if dimensions == 5:
-        return _channels(input, p, training, inplace)
-    batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    result = _channels(batch, p, training, inplace)
-    return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
 # ---- pooling
@@ -344,87 +218,10 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: BroadcastingList3[
     return _nn.max_unpool3d(input, indices, _unpooled(input, kernel_size, steps, padding, output_size), steps, padding)
 
 
-# ---- normalisation
-
-def _verify_batch_size(size: List[int]) -> None:
-    values = size[0]
-    for i in range(len(size) - 2):
-        values *= size[i + 2]
-    if values == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
-
-
-def _verify_spatial_size(size: List[int]) -> None:
-    values = 1
-    for i in range(2, len(size)):
-        values *= size[i]
-    if values == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
-
-
-def batch_norm(input: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], weight: Optional[Tensor] = None, bias: Optional[Tensor] = None,
-               training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    if training:
-        _verify_batch_size(input.size())
-        if eps <= 0.0:
-            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-    elif eps < 0.0:
-        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
-
-
-def group_norm(input: Tensor, num_groups: int, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
-    if input.dim() < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
-    _verify_batch_size([input.size(0) * input.size(1) // num_groups, num_groups] + list(input.size()[2:]))
-    return torch.group_norm(input, num_groups, weight, bias, eps, True)
-
-
-def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    dimensions = input.dim()
-    if dimensions < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {dimensions} dimensions)")
-    if input.numel() == 0:
-        return input
-    squares = input.mul(input)
-    if dimensions == 3:
-        squares = _nn.pad(squares.unsqueeze(1), [0, 0, size // 2, (size - 1) // 2])
-        squares = _nn.avg_pool2d(squares, [size, 1], stride=[1, 1]).squeeze(1)
-    else:
-        sizes = input.size()
-        squares = squares.view(sizes[0], 1, sizes[1], sizes[2], -1)
-        squares = _nn.pad(squares, [0, 0, 0, 0, size // 2, (size - 1) // 2])
-        squares = _nn.avg_pool3d(squares, [size, 1, 1], stride=[1, 1, 1]).squeeze(1).view(sizes)
-    return input / squares.mul(alpha).add(k).pow(beta)
-
-
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Optional[Tensor] = None) -> Tensor:
-    if out is None:
-        return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-    length = input.norm(p, dim, keepdim=True).clamp_min_(eps).expand_as(input)
-    return torch.div(input, length, out=out)
-
-
 # ---- embeddings
 
 def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float):
     torch.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
-
-
-def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, max_norm: Optional[float] = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    if padding_idx is not None:
-        if padding_idx > 0:
-            assert padding_idx < weight.size(0), "Padding_idx must be within num_embeddings"
-        elif padding_idx < 0:
-            assert padding_idx >= -weight.size(0), "Padding_idx must be within num_embeddings"
-            padding_idx = weight.size(0) + padding_idx
-    else:
-        padding_idx = -1
-    if max_norm is not None:
-        input = input.contiguous()
-        _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
-    return torch.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Optional[Tensor] = None, max_norm: Optional[float] = None, norm_type: float = 2,
@@ -563,24 +360,6 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Union[Tensor, float], 
     return _reduced(loss, reduction)
 
 
-def kl_div(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    if size_average is not None or reduce is not None:
-        number = legacy_get_enum(size_average, reduce)
-    else:
-        if reduction == "mean":
-            warn("reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
-                 "divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to "
-                 "behave the same as 'batchmean' in the next major release.")
-        if reduction == "batchmean":
-            number = get_enum("sum")
-        else:
-            number = get_enum(reduction)
-    loss = torch.kl_div(input, target, number, log_target=log_target)
-    if reduction == "batchmean" and input.dim() != 0:
-        loss = loss / input.size()[0]
-    return loss
-
-
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None, reduce: Optional[bool] = None,
                          reduction: str = "mean") -> Tensor:
     number = _number(size_average, reduce, reduction)
@@ -593,10 +372,6 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor]
 
 
 # ---- padding, resampling, folding
-
-def pad(input: Tensor, pad: List[int], mode: str = "constant", value: Optional[float] = None) -> Tensor:
-    return _nn.pad(input, pad, mode, value)
-
 
 def _spatial_sizes(input: Tensor, size: Optional[List[int]], factors: Optional[List[float]], mode: str, recompute: Optional[bool]) -> Tuple[Optional[List[int]], Optional[List[float]]]:
     spatial = input.dim() - 2
@@ -820,25 +595,6 @@ def _triple(x: BroadcastingList3[int]) -> List[int]:
 
 
 # ---- attention
-
-def _none_or_dtype(input: Optional[Tensor]) -> Optional[int]:
-    if input is None:
-        return None
-    return input.dtype
-
-
-def _canonical_mask(mask: Optional[Tensor], mask_name: str, other_type: Optional[int], other_name: str, target_type: int, check_other: bool = True) -> Optional[Tensor]:
-    if mask is None:
-        return None
-    is_float = mask.is_floating_point()
-    if mask.dtype != torch.bool and not is_float:
-        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
-    if check_other and other_type is not None and mask.dtype != other_type:
-        warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.")
-    if is_float:
-        return mask
-    return torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
-
 
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Optional[Tensor],
                                  in_proj_bias: Optional[Tensor], bias_k: Optional[Tensor], bias_v: Optional[Tensor], add_zero_attn: bool, dropout_p: float,

@@ -38,7 +38,7 @@ def hardtanh(input: torch.Tensor, min_val: float = -1.0, max_val: float = 1.0, i
         return handle(hardtanh, (input,), input, min_val=min_val, max_val=max_val, inplace=inplace)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return (_nn.hardtanh_ if inplace else _nn.hardtanh)(input, min_val, max_val)
+    return _nn.hardtanh_(input, min_val, max_val) if inplace else _nn.hardtanh(input, min_val, max_val)
 
 
 def relu6(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
@@ -52,7 +52,7 @@ def elu(input: torch.Tensor, alpha: float = 1.0, inplace: bool = False) -> torch
     """input where positive, else alpha * (exp(input) - 1)."""
     if has_one(input):
         return handle(elu, (input,), input, alpha=alpha, inplace=inplace)
-    return (_nn.elu_ if inplace else _nn.elu)(input, alpha)
+    return _nn.elu_(input, alpha) if inplace else _nn.elu(input, alpha)
 
 
 def selu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
@@ -73,7 +73,7 @@ def leaky_relu(input: torch.Tensor, negative_slope: float = 0.01, inplace: bool 
     """input where positive, else negative_slope * input."""
     if has_one(input):
         return handle(leaky_relu, (input,), input, negative_slope=negative_slope, inplace=inplace)
-    return (_nn.leaky_relu_ if inplace else _nn.leaky_relu)(input, negative_slope)
+    return _nn.leaky_relu_(input, negative_slope) if inplace else _nn.leaky_relu(input, negative_slope)
 
 
 def rrelu(input: torch.Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
@@ -81,7 +81,7 @@ def rrelu(input: torch.Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, t
     """leaky_relu with slopes drawn from [lower, upper] in training, and their mean otherwise."""
     if has_one(input):
         return handle(rrelu, (input,), input, lower=lower, upper=upper, training=training, inplace=inplace)
-    return (torch.rrelu_ if inplace else torch.rrelu)(input, lower, upper, training)
+    return torch.rrelu_(input, lower, upper, training) if inplace else torch.rrelu(input, lower, upper, training)
 
 
 def tanhshrink(input):
@@ -102,7 +102,7 @@ def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension of old calls that gave none."""
     warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
          stacklevel=stacklevel + 1)
-    return 0 if ndim in (0, 1, 3) else 1
+    return 0 if ndim == 0 or ndim == 1 or ndim == 3 else 1
 
 
 def softmin(input: torch.Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: int | None = None) -> torch.Tensor:
@@ -140,11 +140,11 @@ def gumbel_softmax(logits: torch.Tensor, tau: float = 1, hard: bool = False, eps
         warn("`eps` parameter is deprecated and has no effect.")
     noise = -torch.empty_like(logits, memory_format=torch.legacy_contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
-    if not hard:
-        return soft
-    place = soft.max(dim, keepdim=True)[1]
-    one_hot = torch.zeros_like(logits, memory_format=torch.legacy_contiguous_format).scatter_(dim, place, 1.0)
-    return one_hot - soft.detach() + soft
+    if hard:
+        place = soft.max(dim, keepdim=True)[1]
+        one_hot = torch.zeros_like(logits, memory_format=torch.legacy_contiguous_format).scatter_(dim, place, 1.0)
+        return one_hot - soft.detach() + soft
+    return soft
 
 
 def tanh(input):

@@ -3,7 +3,7 @@ import kindling as torch
 from kindling.nn._functional import handle, has_one, warn
 
 
-def _check(p):
+def _check(p: float):
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
@@ -24,7 +24,7 @@ def alpha_dropout(input: torch.Tensor, p: float = 0.5, training: bool = False, i
     return torch.alpha_dropout_(input, p, training) if inplace else torch.alpha_dropout(input, p, training)
 
 
-def _channels(input, p, training, inplace):
+def _channels(input, p: float, training: bool, inplace: bool):
     return torch.feature_dropout_(input, p, training) if inplace else torch.feature_dropout(input, p, training)
 
 

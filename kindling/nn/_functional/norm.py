@@ -6,16 +6,16 @@ from kindling.nn._functional import handle, has_any, has_one
 def _verify_batch_size(size: list[int]) -> None:
     """ValueError for a batch with a single value a channel, whose variance is no use."""
     values = size[0]
-    for length in size[2:]:
-        values *= length
+    for i in range(len(size) - 2):
+        values *= size[i + 2]
     if values == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
 def _verify_spatial_size(size: list[int]) -> None:
     values = 1
-    for length in size[2:]:
-        values *= length
+    for i in range(2, len(size)):
+        values *= size[i]
     if values == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
 
@@ -73,7 +73,7 @@ def group_norm(input: torch.Tensor, num_groups: int, weight: torch.Tensor | None
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     size = input.size()
-    _verify_batch_size([size[0] * size[1] // num_groups, num_groups, *size[2:]])
+    _verify_batch_size([size[0] * size[1] // num_groups, num_groups] + list(size[2:]))
     return torch.group_norm(input, num_groups, weight, bias, eps, True)
 
 

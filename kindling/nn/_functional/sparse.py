@@ -19,14 +19,16 @@ def embedding(input: torch.Tensor, weight: torch.Tensor, padding_idx: int | None
     if has_any(input, weight):
         return handle(embedding, (input, weight), input, weight, padding_idx=padding_idx, max_norm=max_norm,
                       norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
-    if padding_idx is None:
+    if padding_idx is not None:
+        if padding_idx > 0:
+            if padding_idx >= weight.size(0):
+                raise AssertionError("Padding_idx must be within num_embeddings")
+        elif padding_idx < 0:
+            if padding_idx < -weight.size(0):
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx = weight.size(0) + padding_idx
+    else:
         padding_idx = -1
-    elif padding_idx > 0 or padding_idx < 0:
-        rows = weight.size(0)
-        if padding_idx >= rows or padding_idx < -rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        if padding_idx < 0:
-            padding_idx += rows
     if max_norm is not None:
         input = input.contiguous()
         _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
