@@ -569,9 +569,10 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         for (int p = 0; p < s.count; p++) s.parameters[p].numbers = s.numbers && (p > 0 || !s.op->has(trait::NumberLast));
         if (!s.out_count) continue;
         for (int j = 0; j < result->count; j++) {
-            const Signature& other = result->signatures[j];
+            Signature& other = result->signatures[j];
             if (other.out_count || other.op != s.op->functional) continue;
             s.functional = &other;
+            other.none_for_out = !s.of_ops;
             s.factory_out = other.op->schema->factory;
         }
     }
@@ -705,7 +706,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
             }
         }
         if (same_name(name, names().out)) {
-            if (object == Py_None) continue;
+            if (object == Py_None && (s.none_for_out || s.out_count)) continue;
             if (s.out_count == 1) {
                 bool single = (PyTuple_Check(object) || PyList_Check(object)) && schema.arguments[s.out_places[0]].list == false &&
                               PySequence_Size(object) == 1;

@@ -64,6 +64,7 @@ struct Signature {
     bool factory_out;            // an out= form of a factory: takes dtype= and so on, and ignores them
     bool of_ops;                 // a function of torch.ops: out= may be given by the schema's names, flags are the truth of anything
     bool makes_tensor;           // no tensor argument: the default device applies
+    bool none_for_out;           // has an out= form, so it takes out=None
     const Signature* functional; // of an out form: the one whose text errors show
 };
 

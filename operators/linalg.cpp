@@ -19,8 +19,9 @@ Pair pair_of(IntList dim, int64_t ndim) {
     return pair;
 }
 
-Tensor in_dtype(const Tensor& self, DType dtype) {
+Tensor in_dtype(const Tensor& self, DType dtype, bool by_values) {
     need_matrix(self, "linalg.matrix_norm");
+    if (by_values) need_field(self, "linalg.matrix_norm");      // whatever it is to be computed in
     KINDLING_CHECK(Runtime, is_differentiable(self.dtype()), "linalg.matrix_norm: Expected a floating point or complex tensor as input. Got %s", scalar_type_name(self.dtype()));
     if (dtype == DType::None) return self;
     KINDLING_CHECK(Runtime, is_differentiable(dtype), "linalg.matrix_norm: dtype should be floating point or complex, but got %s", scalar_type_name(dtype));
@@ -31,7 +32,6 @@ Tensor in_dtype(const Tensor& self, DType dtype) {
 
 /// The singular values of the matrices that lie along two dimensions.
 Tensor values_along(const Tensor& self, Pair dims) {
-    need_field(self, "linalg.matrix_norm");
     return linalg_svdvals(movedim(self, {dims.rows, dims.columns}, {-2, -1}));
 }
 Tensor kept(const Tensor& folded, Pair dims, bool keepdim) {
@@ -46,10 +46,10 @@ Tensor extreme(const Tensor& norms, bool largest, int64_t dim, bool keepdim) {
 }
 
 Tensor matrix_norm_by(const Tensor& given, double order, IntList dim, bool keepdim, DType dtype) {
-    Tensor self = in_dtype(given, dtype);
-    Pair dims = pair_of(dim, self.dim());
     double size = std::fabs(order);
     KINDLING_CHECK(Runtime, size == 1 || size == 2 || std::isinf(size), "linalg.matrix_norm: Order %g not supported.", order);
+    Tensor self = in_dtype(given, dtype, size == 2);
+    Pair dims = pair_of(dim, self.dim());
     bool largest = order > 0;
     if (size == 2) return kept(extreme(values_along(self, dims), largest, -1, false), dims, keepdim);
     int64_t folded = size == 1 ? dims.rows : dims.columns, rest = size == 1 ? dims.columns : dims.rows;
@@ -60,7 +60,7 @@ Tensor matrix_norm_by(const Tensor& given, double order, IntList dim, bool keepd
 
 Tensor matrix_norm_by(const Tensor& given, Text order, IntList dim, bool keepdim, DType dtype) {
     KINDLING_CHECK(Runtime, order == "fro" || order == "nuc", "linalg.matrix_norm: Order %s not supported.", std::string(order).c_str());
-    Tensor self = in_dtype(given, dtype);
+    Tensor self = in_dtype(given, dtype, order == "nuc");
     Pair dims = pair_of(dim, self.dim());
     if (order == "fro") return linalg_vector_norm(self, Scalar(2), IntList({dims.rows, dims.columns}), keepdim);
     return kept(sum(values_along(self, dims), IntList({-1})), dims, keepdim);

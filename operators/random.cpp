@@ -211,6 +211,7 @@ Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Ge
     if (!replacement || samples == 1) {
         KINDLING_CHECK(Runtime, all(logical_and(ge(self, Scalar(0)), isfinite(self))).item<bool>(), "probability tensor contains either `inf`, `nan` or element < 0");
         KINDLING_CHECK(Runtime, !any(eq(sum(self, IntList({-1})), Scalar(0))).item<bool>(), "invalid multinomial distribution (sum of probabilities <= 0)");
+        if (self.numel() == 0) return make_tensor(sizes, DType::Int64);
         Tensor keys = exponential_(empty_like(self), 1, generator);
         keys = div(self, keys);
         if (samples == 1) return argmax(keys, -1, true);

@@ -112,6 +112,26 @@ def test_what_multinomial_refuses(call):
     same(f"try: r = {call}\nexcept Exception as e: r = type(e).__name__\nr if isinstance(r, str) else 'an answer'", "x = torch.tensor([.5, .5])\nr = 0")
 
 
+@pytest.mark.parametrize("call", ["x.add(x, out=None)", "x.min(x, out=None)", "x.sort(0, out=None)", "torch.relu(x, out=None)", "torch.sum(x, 0, out=None)", "torch.add(x, x, out=None)",
+                                  "torch.zeros_like(x, out=None)", "torch.zeros(2, out=None)", "torch.conv1d(x[None], x[None], out=None)", "torch.where(x > 1, out=None)", "torch.ops.aten.relu(x, out=None)",
+                                  "torch.ops.aten.add(x, x, out=None)", "torch.mean(x, out=None)", "torch.median(x, out=None)", "torch.std(x, out=None)", "torch.sort(x, out=None)", "torch.clone(x, out=None)"])
+def test_none_for_an_out(call):
+    """Methods have no `out`, and not every function."""
+    same(f"try: r = type({call}).__name__ == 'Tensor'\nexcept Exception: r = 'refused'\nr", "x = torch.arange(6.).view(2, 3)\nr = 0")
+
+
+@pytest.mark.parametrize("order", ["'nuc'", "'fro'", "1", "2", "-2"])
+@pytest.mark.parametrize("function", ["torch.linalg.matrix_norm", "torch.linalg.norm"])
+def test_a_norm_of_a_half_type_in_another(function, order):
+    same(f"try: r = {function}(x, {order}, dtype=torch.float32)\nexcept RuntimeError as e: r = str(e)\nr", "x = torch.eye(2, dtype=torch.float16)\nr = 0")
+
+
+@pytest.mark.parametrize("shape", ["0, 0", "0", "2, 0", "0, 3"])
+@pytest.mark.parametrize("samples", ["1, True", "2, True", "1", "2", "0"])
+def test_multinomial_of_nothing(shape, samples):
+    same(f"try: r = torch.multinomial(torch.zeros({shape}), {samples})\nexcept RuntimeError: r = 'refused'\nr", "r = 0")
+
+
 @pytest.mark.parametrize("out", ["torch.empty(2, 3, dtype=torch.complex64)", "torch.empty(0, dtype=torch.complex64)", "torch.empty(3, 2, dtype=torch.complex64).t()"])
 def test_ihfftn_into_an_out(out):
     same(f"o = {out}\nr = torch.fft.ihfftn(torch.arange(8.).view(2, 4), out=o)\no, r is o")
