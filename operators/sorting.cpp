@@ -385,7 +385,12 @@ OPERATORS(sorting) {
             check_fits(max_, self.dtype());
             double low = min_.to_double(), high = max_.to_double();
             if (low == high && self.numel()) { low = kindling::min(self).item<double>(); high = kindling::max(self).item<double>(); }
-            if (low == high) { low -= 1; high += 1; }
+            if (low == high) {
+                // Around one number: by 1 each way, or, where that is lost in rounding, so that it lies in the middle.
+                const double integers = self.dtype() == DType::Float32 ? 0x1p24 : self.dtype() == DType::Float64 ? 0x1p53 : __builtin_inf();
+                const double by = std::fabs(low) < integers ? 1 : std::fabs(low) / 2;
+                low -= by; high += by;
+            }
             KINDLING_CHECK(Runtime, high - low < __builtin_inf() && low - high < __builtin_inf(), "range of [%g, %g] is not finite", low, high);
             KINDLING_CHECK(Runtime, low < high, "max must be larger than min");
             // In the elements' dtype, rounded after each step, as PyTorch does: that decides which side of an edge an element is on.

@@ -50,6 +50,8 @@ def limit_memory(megabytes):
         return  # its shadow is larger than any limit; the sanitizer has a limit of its own (in `environment`)
     with open("/proc/self/statm") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
+    import kindling
+    kindling.set_cache_limit(64 << 20)      # a quarter of the machine's memory would leave the interpreter none
     resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20), resource.RLIM_INFINITY))
 
 
