@@ -385,19 +385,18 @@ OPERATORS(sorting) {
             check_fits(max_, self.dtype());
             double low = min_.to_double(), high = max_.to_double();
             if (low == high && self.numel()) { low = kindling::min(self).item<double>(); high = kindling::max(self).item<double>(); }
-            if (low == high) {
-                // Around one number: by 1 each way, or, where that is lost in rounding, so that it lies in the middle.
-                const double integers = self.dtype() == DType::Float32 ? 0x1p24 : self.dtype() == DType::Float64 ? 0x1p53 : __builtin_inf();
-                const double by = std::fabs(low) < integers ? 1 : std::fabs(low) / 2;
-                low -= by; high += by;
-            }
+            // Around one number, by 1 each way. Where that is lost in rounding, it has the middle to itself.
+            const double integers = self.dtype() == DType::Float32 ? 0x1p24 : self.dtype() == DType::Float64 ? 0x1p53 : __builtin_inf();
+            const bool alone = low == high && std::fabs(low) > integers && std::fabs(low) < __builtin_inf();
+            if (low == high && !alone) { low -= 1; high += 1; }
             KINDLING_CHECK(Runtime, high - low < __builtin_inf() && low - high < __builtin_inf(), "range of [%g, %g] is not finite", low, high);
-            KINDLING_CHECK(Runtime, low < high, "max must be larger than min");
+            KINDLING_CHECK(Runtime, low < high || alone, "max must be larger than min");
             // In the elements' dtype, rounded after each step, as PyTorch does: that decides which side of an edge an element is on.
             auto held = [&](double value) { return full({}, Scalar(value), self.dtype()); };
             Tensor x = reshape(self, {-1}), first = held(low), last = held(high);
             x = masked_select(x, logical_and(ge(x, first), le(x, last)));
-            Tensor place = clamp(to(div(mul(sub(x, first), held(static_cast<double>(bins))), sub(last, first)), DType::Int64), Scalar(0), Scalar(bins - 1));
+            Tensor place = alone ? full({x.numel()}, Scalar(bins / 2), DType::Int64)
+                                 : clamp(to(div(mul(sub(x, first), held(static_cast<double>(bins))), sub(last, first)), DType::Int64), Scalar(0), Scalar(bins - 1));
             return index_add(zeros({bins}, self.dtype()), 0, place, ones({place.numel()}, self.dtype()));
         }),
     });

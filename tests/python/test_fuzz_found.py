@@ -126,7 +126,7 @@ def test_a_norm_of_a_half_type_in_another(function, order):
     same(f"try: r = {function}(x, {order}, dtype=torch.float32)\nexcept RuntimeError as e: r = str(e)\nr", "x = torch.eye(2, dtype=torch.float16)\nr = 0")
 
 
-@pytest.mark.parametrize("value", [0., 3000., 2.**24, 1e10, 1e16, -1e17, 1e38, float("inf")])
+@pytest.mark.parametrize("value", [0., 3000., 2.**23, 1e10, 1e16, -1e17, 1e38, float("inf")])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_histogram_of_one_number_has_it_in_the_middle(dtype, value):
     same(f"try: r = torch.histc(torch.tensor([{value!r}] * 2, dtype=torch.{dtype}), 9), torch.histc(torch.tensor({value!r}, dtype=torch.{dtype}), 4)\nexcept RuntimeError: r = 'refused'\nr", "r, inf = 0, float('inf')")
