@@ -128,6 +128,20 @@ OPERATORS(detection) {
             return index_select(order, 0, narrow(kept, 0, 0, count));
         }),
     });
+    declare("torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor", {
+        doc("Intersection over union of each pair of rotated boxes (centre x, y, width, height, degrees)"), not_differentiable(), takes(kind::Float),
+        kernel([](const Tensor& boxes1, const Tensor& boxes2) {
+            for (const Tensor* each : {&boxes1, &boxes2})
+                KINDLING_CHECK(Runtime, each->dim() == 2 && each->size(1) == 5, "boxes should have shape [N, 5], got %s", str(each->sizes()).c_str());
+            KINDLING_CHECK(Runtime, boxes1.dtype() == boxes2.dtype(), "boxes should have the same type");
+            const Tensor first = contiguous(boxes1), second = contiguous(boxes2);
+            Tensor result = make_tensor({boxes1.size(0), boxes2.size(0)}, DType::Float32);
+            const void* boxes[] = {first.data(), second.data()};
+            const int64_t counts[] = {boxes1.size(0), boxes2.size(0)};
+            library::overlaps_of_rotated(first.dtype(), boxes, counts, static_cast<float*>(result.data()));
+            return result;
+        }),
+    });
     declare("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor", {
         doc("The mean of points between the pixels in each cell of regions (RoIAlign; He et al., 2017)"), takes(kind::Floats), raises_by_value(),
         kernel([](KernelCall& call, const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio, bool aligned) {

@@ -84,6 +84,8 @@ Condition Lowering::condition(const Tree& tree) {
         default: break;
     }
     if (tree.is(Apply) && tree[0].is(Var) && tree[0].name() == "isinstance") return is_instance(tree);
+    if (tree.is(Apply) && tree[0].is(Select) && tree[0][1].name() == "isinstance" && tree[0][0].is(Select))     // torch.jit.isinstance
+        if (const MeaningRef callee = meaning(tree[0]); callee->kind == Meaning::Special && callee->name == "isinstance") return is_instance(tree);
     Value* made = to_bool(tree.range, value(tree));
     Condition result{made, {}, {}};
     if (const Item* known = constant_of(made)) result.known = known->truth();

@@ -134,9 +134,9 @@ const Tree* Parser::expression_or_tuple() {
 const Tree* Parser::expression(int above) {
     const Tree* tree;
     const Token first = lexer_.now();
-    // TorchScript's own grammar has `and` and `or` side by side and `~` as weak as `not`; Python's has not.
-    const auto binds = [&](Kind kind) { return python_ && kind == And ? 3 : binary(kind); };
-    if (const int strength = python_ && first.kind == '~' ? 10 : unary(first.kind)) {
+    // TorchScript's own grammar has `for` and `if`, and `and` and `or`, side by side and `~` as weak as `not`; Python's has not.
+    const auto binds = [&](Kind kind) { return python_ && kind != For && binary(kind) ? binary(kind) + (kind == And ? 2 : 1) : binary(kind); };
+    if (const int strength = !python_ ? unary(first.kind) : first.kind == '~' ? 11 : unary(first.kind) ? unary(first.kind) + 1 : 0) {
         lexer_.next();
         const Tree* operand = expression(strength);
         if (first.kind == '-' && operand->is(Const)) tree = make(Const, python_ ? first.range : operand->range, {}, "-" + operand->text);
@@ -175,7 +175,7 @@ const Tree* Parser::expression(int above) {
                 each = make(TupleLiteral, all->range, {all});
             }
             lexer_.expect(In);
-            const Tree* iterable = expression(python_ ? 1 : 0);
+            const Tree* iterable = expression(python_ ? 2 : 0);
             if (python_ && lexer_.now().kind == If) refuse("Comprehension ifs are not supported yet", lexer_.now().range, "NotSupportedError");
             if (python_ && lexer_.now().kind == For) refuse("Only a single generator is currently supported", lexer_.now().range, "NotSupportedError");
             tree = make(ListComp, op.range, {tree, each, iterable});

@@ -30,7 +30,7 @@ private:
 
     const Tree* ident();
     const Tree* any_expression() { return expression(); }
-    const Tree* target() { return expression(4); }
+    const Tree* target() { return expression(python_ ? 5 : 4); }
     const Tree* expression_or_tuple();
     const Tree* base();
     const Tree* bracketed();

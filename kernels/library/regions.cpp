@@ -237,6 +237,60 @@ int64_t boxes_to_keep(DType dtype, const void* boxes, int64_t count, double thre
 
 namespace {
 
+struct Corner { double x, y; };
+
+/// Twice the area that two rectangles share: one is cut along each side of the other.
+double common_area(const Corner* a, const Corner* b) {
+    Corner left[16], cut[16];
+    int count = 4;
+    std::copy(a, a + 4, left);
+    for (int side = 0; side < 4; side++) {
+        const Corner from = b[side], to = b[(side + 1) % 4];
+        const auto inside = [&](Corner p) { return (to.y - from.y) * (p.x - from.x) - (to.x - from.x) * (p.y - from.y); };
+        int kept = 0;
+        for (int i = 0; i < count; i++) {
+            const Corner p = left[i], q = left[(i + 1) % count];
+            const double before = inside(p), after = inside(q);
+            if (before >= 0) cut[kept++] = p;
+            if ((before < 0) != (after < 0)) cut[kept++] = {p.x + (q.x - p.x) * before / (before - after), p.y + (q.y - p.y) * before / (before - after)};
+        }
+        count = kept;
+        std::copy(cut, cut + count, left);
+    }
+    double area = 0;
+    for (int i = 0; i < count; i++) area += left[i].x * left[(i + 1) % count].y - left[(i + 1) % count].x * left[i].y;
+    return std::abs(area);
+}
+
+}  // namespace
+
+void overlaps_of_rotated(DType dtype, const void* const boxes[2], const int64_t counts[2], float* result) {
+    for_type(real_types, dtype, "box_iou_rotated", [&](auto zero) {
+        using T = decltype(zero);
+        for (int64_t i = 0; i < counts[0]; i++)
+            for (int64_t j = 0; j < counts[1]; j++) {
+                const T* box[2] = {static_cast<const T*>(boxes[0]) + 5 * i, static_cast<const T*>(boxes[1]) + 5 * j};
+                Corner corners[2][4];
+                double area[2];
+                for (int k = 0; k < 2; k++) {
+                    // About the first box's centre, where few digits are lost.
+                    const double x = static_cast<double>(box[k][0]) - static_cast<double>(box[0][0]), y = static_cast<double>(box[k][1]) - static_cast<double>(box[0][1]);
+                    const double width = static_cast<double>(box[k][2]), height = static_cast<double>(box[k][3]), angle = static_cast<double>(box[k][4]) * 0.017453292519943295;
+                    const Corner along{std::cos(angle) * width / 2, -std::sin(angle) * width / 2}, down{std::sin(angle) * height / 2, std::cos(angle) * height / 2};
+                    for (int corner = 0; corner < 4; corner++) {
+                        const double s = corner < 2 ? 1 : -1, t = corner == 0 || corner == 3 ? 1 : -1;
+                        corners[k][corner] = {x + s * along.x + t * down.x, y + s * along.y + t * down.y};
+                    }
+                    area[k] = width * height;
+                }
+                const double common = area[0] < 1e-14 || area[1] < 1e-14 ? 0 : common_area(corners[0], corners[1]) / 2;
+                result[i * counts[1] + j] = static_cast<float>(common == 0 ? 0 : common / (area[0] + area[1] - common));
+            }
+    });
+}
+
+namespace {
+
 /// The position of one tap: the four pixels around it, some of which are outside.
 template <class T> struct Between {
     int64_t place[4];      // -1: outside

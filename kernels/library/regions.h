@@ -31,6 +31,9 @@ void region_maxima_gradient(const Regions& r, const void* grad, const void* regi
 /// that overlap it by more than `threshold` (intersection over union). Writes which are kept; returns how many.
 int64_t boxes_to_keep(DType dtype, const void* boxes, int64_t count, double threshold, int64_t* kept);
 
+/// Intersection over union [counts[0], counts[1]] of boxes (centre x, y, width, height, degrees counterclockwise, y downwards).
+void overlaps_of_rotated(DType dtype, const void* const boxes[2], const int64_t counts[2], float* result);
+
 /// Columns [channels * taps, positions] of one image of a convolution whose taps are displaced by offsets [groups,
 /// taps, (y, x), positions], and weighted by mask [groups, taps, positions], if it is given.
 struct Deformed {

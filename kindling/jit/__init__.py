@@ -141,8 +141,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     if builtins_isinstance(obj, torch.nn.Module):
         if builtins_isinstance(obj, _recursive.script_module_type()):
             return obj
-        if hasattr(obj, "__prepare_scriptable__"):
-            obj = obj.__prepare_scriptable__()
+        obj = _recursive.prepared(obj, {})
         try:
             return _recursive.script_module(obj)
         except NotImplementedError:     # what nothing runs yet

@@ -318,7 +318,7 @@ def foreign(function, takes_self=False):
     import inspect
     unwrapped = inspect.unwrap(function)
     surroundings = Surroundings(unwrapped)
-    signature = inspect.signature(unwrapped)
+    signature = _by_comment(unwrapped, inspect.signature(unwrapped), surroundings, takes_self)
     parameters = list(signature.parameters.values())[takes_self:]
     formals = []
     for each in parameters:
@@ -330,6 +330,26 @@ def foreign(function, takes_self=False):
     modifiers = _internal().FunctionModifiers
     dropped = getattr(function, "_torchscript_modifier", None) in (modifiers.UNUSED, modifiers._DROP)
     return ("foreign", None if dropped else function, formals, result)
+
+
+def _by_comment(function, signature, surroundings, takes_self):
+    """A signature with the types of `# type: (int, Tensor) -> float`, where it has no annotations."""
+    import re
+    import typing
+    if function.__annotations__:
+        return signature
+    try:
+        found = re.search(r"^[^'\"#]*#\s*type:\s*(\(.*\))\s*->\s*([^#\n]+)", source_of(function)[0], re.M)
+    except (OSError, TypeError):
+        return signature
+    if not found:
+        return signature
+    import kindling as torch
+    scope = {**vars(typing), "torch": torch, "Tensor": torch.Tensor, **surroundings.globals, **surroundings.closure}
+    types_ = eval(found[1][:-1].rstrip().removesuffix(",") + ",)" if found[1] != "()" else "()", scope)
+    parameters = list(signature.parameters.values())
+    parameters[takes_self:] = [each.replace(annotation=kind) for each, kind in zip(parameters[takes_self:], types_)]
+    return signature.replace(parameters=parameters, return_annotation=eval(found[2], scope))
 
 
 def builtin_name(value):

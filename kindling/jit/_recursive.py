@@ -325,6 +325,18 @@ def methods_to_compile(module):
 _compiled = set()
 
 
+def prepared(module, known):
+    """What stands for a module and those in it before they are scripted: `__prepare_scriptable__` of each, which may be another."""
+    if id(module) not in known:
+        ready = module.__prepare_scriptable__() if hasattr(module, "__prepare_scriptable__") else module
+        known[id(module)] = ready
+        if not isinstance(ready, script_module_type()):
+            for name, below in ready._modules.items():
+                if below is not None:
+                    ready._modules[name] = prepared(below, known)
+    return known[id(module)]
+
+
 def script_module(module, methods=methods_to_compile, share=True, made=None):
     """The ScriptModule of a module, its submodules scripted in turn."""
     global _within

@@ -32,6 +32,29 @@ def test_nms_takes_the_best_first(seed):
     assert found.dtype == torch.int64 and found.tolist() == kept
 
 
+def test_overlaps_of_rotated_boxes():
+    """Against the areas of polygons on a fine grid, and what is known of squares."""
+    iou = torch.ops.torchvision.box_iou_rotated
+    square = torch.tensor([[5.0, 5.0, 2.0, 2.0, 0.0]])
+    octagon = 8 * (math.sqrt(2) - 1)                # of a square and the same by 45 degrees, of side 2
+    others = torch.tensor([[5.0, 5.0, 2.0, 2.0, 0.0], [6.0, 5.0, 2.0, 2.0, 90.0], [5.0, 5.0, 2.0, 2.0, 45.0], [9.0, 9.0, 2.0, 2.0, 30.0], [5.0, 5.0, 0.0, 2.0, 0.0]])
+    assert iou(square, others)[0].tolist() == pytest.approx([1, 1 / 3, octagon / (8 - octagon), 0, 0], abs=1e-6)
+    assert iou(square.double(), others.double()).dtype == torch.float32
+    boxes = [(0.0, 0.0, 4.0, 2.0, 20.0), (0.5, 0.3, 3.0, 1.5, -50.0)]
+    grid = [i * 0.01 - 3 for i in range(600)]
+
+    def inside(box, x, y):
+        angle = math.radians(box[4])
+        u, v = (x - box[0]) * math.cos(angle) - (y - box[1]) * math.sin(angle), (x - box[0]) * math.sin(angle) + (y - box[1]) * math.cos(angle)
+        return abs(u) < box[2] / 2 and abs(v) < box[3] / 2
+
+    hits = [(inside(boxes[0], x, y), inside(boxes[1], x, y)) for x in grid for y in grid]
+    expected = sum(a and b for a, b in hits) / sum(a or b for a, b in hits)
+    assert iou(torch.tensor(boxes[:1]), torch.tensor(boxes[1:])).item() == pytest.approx(expected, abs=2e-3)
+    with pytest.raises(RuntimeError, match="shape .N, 5."):
+        iou(square[:, :4], square)
+
+
 def test_nms_of_nothing():
     assert ops.nms(torch.zeros(0, 4), torch.zeros(0), .5).tolist() == []
 

@@ -138,6 +138,27 @@ class Chosen(nn.Module):
         return (x + 1 if isinstance(self.head, nn.Identity) else self.unknown), isinstance(self.other, nn.Identity)
 
 
+class Replaced(nn.Module):
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+
+    def __prepare_scriptable__(self):
+        return Scaled(self.by)
+
+    def forward(self, *x):
+        return x
+
+
+class Prepares(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.below = nn.Sequential(Replaced(2), nn.ReLU())
+
+    def forward(self, x):
+        return self.below(x)
+
+
 class Exports(nn.Module):
     def __init__(self):
         super().__init__()
@@ -365,6 +386,26 @@ def unions(given: Optional[Union[int, float, List[float]]], other: Union[int, Li
     return a, b, c
 
 
+def comprehensions(xs: List[int], ys: List[bool], given: Union[str, bool]):
+    a = [x if x > 1 else -x for x in xs]
+    b = [x if y and not x > 2 or y else -x
+         for x, y in zip(xs, ys)]
+    c = {x: x if x > 1 else -x for x in xs}
+    if torch.jit.isinstance(given, str):
+        return a, b, c, given in ["a", "b"]
+    return a, b, c, not given
+
+
+@torch.jit.unused
+def left_out(n, scale):
+    # type: (int, float) -> float
+    return n * scale
+
+
+def calls_what_is_left_out(n: int):
+    return left_out(n, 2.5) if n > 5 else 1.5
+
+
 def told(x, n: int):
     if n > 5: raise ValueError(f"no {type(x)}")
     return x
@@ -390,14 +431,15 @@ def joined(x):
     return y, pairs, z, (1, 2) + (3,)
 '''
 
-MODULES = {"Attributes": (lambda t: t.ones(3)), "Containers": (lambda t: t.linspace(-1, 1, 3)), "Chosen": (lambda t: t.ones(2)), "Exports": (lambda t: t.ones(2)), "Objects": (lambda t: t.ones(2)), "Swap": (lambda t: t.linspace(-1, 1, 3))}
+MODULES = {"Attributes": (lambda t: t.ones(3)), "Containers": (lambda t: t.linspace(-1, 1, 3)), "Chosen": (lambda t: t.ones(2)), "Exports": (lambda t: t.ones(2)), "Objects": (lambda t: t.ones(2)), "Prepares": (lambda t: t.ones(3)), "Swap": (lambda t: t.linspace(-1, 1, 3))}
 FUNCTIONS = {"classes": lambda t: (2,), "tuples": lambda t: (t.ones(2),), "withs": lambda t: (7,), "no_grad": lambda t: (t.ones(2, requires_grad=True),),
              "texts": lambda t: (3, 2.5), "chained": lambda t: (1, 2, 2), "annotated": lambda t: (3,), "pooled": lambda t: (t.arange(32.0).view(1, 2, 4, 4),),
              "joined": lambda t: (t.ones(2, 3),), "records": lambda t: (3, ["a"]), "orders": lambda t: (3, ["a"]), "lines": lambda t: (t.ones(2), 4), "told": lambda t: (t.ones(2), 4),
-             "unions": lambda t: ([1.0, 2.5], 3, None), "spelled": lambda t: (t.ones(2), False)}
+             "unions": lambda t: ([1.0, 2.5], 3, None), "spelled": lambda t: (t.ones(2), False),
+             "comprehensions": lambda t: ([1, 2, 3], [True, False, True], "b"), "calls_what_is_left_out": lambda t: (3,)}
 # The functions of nn.functional are other texts here, and numbers behind them are others.
 NUMBERS_DIFFER = ("Attributes", "Containers", "Objects", "spelled", "withs")      # values that are made on the way and go away again
-OTHER_GRAPHS = {"lines": "names have other numbers behind them", "unions": "names have other numbers behind them", "told": "a call of Python's is printed otherwise", "joined": "the sum of constant tuples is computed ahead",
+OTHER_GRAPHS = {"lines": "names have other numbers behind them", "comprehensions": "names have other numbers behind them", "unions": "names have other numbers behind them", "told": "a call of Python's is printed otherwise", "joined": "the sum of constant tuples is computed ahead",
                 "pooled": "calls of nn.functional", "no_grad": "the class of the block is another", "annotated": "is_scripting is a constant"}
 
 
