@@ -130,16 +130,21 @@ OPERATORS(detection) {
     });
     declare("torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor", {
         doc("Intersection over union of each pair of rotated boxes (centre x, y, width, height, degrees)"), not_differentiable(), takes(kind::Float),
-        kernel([](const Tensor& boxes1, const Tensor& boxes2) {
+        kernel([](KernelCall& call, const Tensor& boxes1, const Tensor& boxes2) {
             for (const Tensor* each : {&boxes1, &boxes2})
                 KINDLING_CHECK(Runtime, each->dim() == 2 && each->size(1) == 5, "boxes should have shape [N, 5], got %s", str(each->sizes()).c_str());
             KINDLING_CHECK(Runtime, boxes1.dtype() == boxes2.dtype(), "boxes should have the same type");
-            const Tensor first = contiguous(boxes1), second = contiguous(boxes2);
-            Tensor result = make_tensor({boxes1.size(0), boxes2.size(0)}, DType::Float32);
+            const Sizes sizes{boxes1.size(0), boxes2.size(0)};
+            const DType dtype = worked(boxes1.dtype());
+            call.reads(boxes1, dtype);
+            call.reads(boxes2, dtype);
+            call.gives(sizes, DType::Float32);
+            call.costs(400 * checked_numel(sizes));
+            return dtype;
+        }, [](DType dtype, const Array& first, const Array& second, const Array& result) {
             const void* boxes[] = {first.data(), second.data()};
-            const int64_t counts[] = {boxes1.size(0), boxes2.size(0)};
-            library::overlaps_of_rotated(first.dtype(), boxes, counts, static_cast<float*>(result.data()));
-            return result;
+            const int64_t counts[] = {first.size(0), second.size(0)};
+            library::overlaps_of_rotated(dtype, boxes, counts, result.data_ptr<float>());
         }),
     });
     declare("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor", {

@@ -33,6 +33,8 @@ std::vector<Tensor> tensors_of(const Item& list) {
         for (const Item& each : list.items()) all.push_back(each.tensor());
     return all;
 }
+/// One for each of `count` outputs; None: of ones.
+std::vector<Tensor> gradients_of(const Item& list, size_t count) { return list.is_none() ? std::vector<Tensor>(count) : tensors_of(list); }
 Item number_of(const Scalar& number) {
     if (number.is_complex()) return Item(number.to_complex());
     if (number.is_float()) return Item(number.to_double());
@@ -348,11 +350,11 @@ void surroundings(Builtins& define) {
     });
     define('w', "aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()", DO { T(0).backward(T(1), a[2].is_none() ? B(3) : B(2), B(3)); });
     define('w', "aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False) -> ()", DO {
-        const std::vector<Tensor> ends = tensors_of(a[0]), gradients = tensors_of(a[1]);
+        const std::vector<Tensor> ends = tensors_of(a[0]), gradients = gradients_of(a[1], ends.size());
         differentiate_tensors(ends.data(), ends.size(), gradients.data(), gradients.size(), a[2].is_none() ? B(3) : B(2), B(3), nullptr, 0, true, true);
     });
     define('w', "aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None, bool create_graph=False, bool allow_unused=False) -> Tensor?[]", DO {
-        const std::vector<Tensor> ends = tensors_of(a[0]), from = tensors_of(a[1]), gradients = tensors_of(a[2]);
+        const std::vector<Tensor> ends = tensors_of(a[0]), from = tensors_of(a[1]), gradients = gradients_of(a[2], ends.size());
         std::vector<Item> items;
         for (const Tensor& each : differentiate_tensors(ends.data(), ends.size(), gradients.data(), gradients.size(), a[3].is_none() ? B(4) : B(3), B(4), from.data(), from.size(), false, B(5))) items.emplace_back(each);
         a[0] = Item::list(list_of(optional_of(type_of(TypeKind::Tensor))), std::move(items));

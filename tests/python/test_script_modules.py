@@ -406,6 +406,13 @@ def calls_what_is_left_out(n: int):
     return left_out(n, 2.5) if n > 5 else 1.5
 
 
+def gradients(x):
+    y = (x * x).sum()
+    first = torch.autograd.grad([y], [x], retain_graph=True)
+    torch.autograd.backward([y])
+    return first, x.grad
+
+
 def told(x, n: int):
     if n > 5: raise ValueError(f"no {type(x)}")
     return x
@@ -436,7 +443,8 @@ FUNCTIONS = {"classes": lambda t: (2,), "tuples": lambda t: (t.ones(2),), "withs
              "texts": lambda t: (3, 2.5), "chained": lambda t: (1, 2, 2), "annotated": lambda t: (3,), "pooled": lambda t: (t.arange(32.0).view(1, 2, 4, 4),),
              "joined": lambda t: (t.ones(2, 3),), "records": lambda t: (3, ["a"]), "orders": lambda t: (3, ["a"]), "lines": lambda t: (t.ones(2), 4), "told": lambda t: (t.ones(2), 4),
              "unions": lambda t: ([1.0, 2.5], 3, None), "spelled": lambda t: (t.ones(2), False),
-             "comprehensions": lambda t: ([1, 2, 3], [True, False, True], "b"), "calls_what_is_left_out": lambda t: (3,)}
+             "comprehensions": lambda t: ([1, 2, 3], [True, False, True], "b"), "calls_what_is_left_out": lambda t: (3,),
+             "gradients": lambda t: (t.ones(2, requires_grad=True),)}
 # The functions of nn.functional are other texts here, and numbers behind them are others.
 NUMBERS_DIFFER = ("Attributes", "Containers", "Objects", "spelled", "withs")      # values that are made on the way and go away again
 OTHER_GRAPHS = {"lines": "names have other numbers behind them", "comprehensions": "names have other numbers behind them", "unions": "names have other numbers behind them", "told": "a call of Python's is printed otherwise", "joined": "the sum of constant tuples is computed ahead",
