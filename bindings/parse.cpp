@@ -572,7 +572,7 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
             Signature& other = result->signatures[j];
             if (other.out_count || other.op != s.op->functional) continue;
             s.functional = &other;
-            other.none_for_out = !s.of_ops;
+            other.none_for_out = true;
             s.factory_out = other.op->schema->factory;
         }
     }
