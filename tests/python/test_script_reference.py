@@ -27,9 +27,8 @@ SEED = int(WANTED) if WANTED.isdigit() else int(time.time())
 
 # Programs that differ, each with what differs; docs/differences.md says why.
 DIFFERENT = {
-    "type_function": ("compiles", "PyTorch takes type(x), and a call of it fails there"),
+    "type_function": ("values", "what type(x) gives is no value of the type that it has in a script"),
     "enums": ("values", "a member is itself: PyTorch's `is` compares the places where a script names it"),
-    "power_iteration": ("graph", "torch.norm has what CPU tensors need alone"),
 }
 
 

@@ -564,7 +564,7 @@ def statements_in_one_line(x, n: int):
     if n > 5: y = y + 1; n += 1
     elif n > 3: n = 7
     else: y = y - 1; n = 2;     # noqa: E703
-    if n == 2: return y; n = 9
     with torch.no_grad(): z = y; y = y * n
+    if n == 2: return y; n = 9
     a: int = 3; b = a + 1; assert b == 4, "four"; print(a); pass
     return y + z * b;   # noqa: E703
