@@ -407,7 +407,9 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, self.dtype() == target.dtype(), "Found dtype %s but expected %s", scalar_type_name(target.dtype()), scalar_type_name(self.dtype()));
             need_floats(self, self, "binary_cross_entropy");
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.", str(target.sizes()).c_str(), str(self.sizes()).c_str());
-            KINDLING_CHECK(Runtime, self.is_meta() || !self.numel() || true_for_all(logical_and(ge(self, Scalar(0)), le(self, Scalar(1)))), "all elements of input should be between 0 and 1");
+            auto probabilities = [](const Tensor& x) { return x.is_meta() || !x.numel() || true_for_all(logical_and(ge(x, Scalar(0)), le(x, Scalar(1)))); };
+            KINDLING_CHECK(Runtime, probabilities(self), "all elements of input should be between 0 and 1");
+            KINDLING_CHECK(Runtime, probabilities(target), "all elements of target should be between 0 and 1");
             Tensor loss = _binary_cross_entropy(self, target);
             if (weight.defined()) loss = mul(loss, weight);
             return reduced(loss, reduction);

@@ -126,6 +126,12 @@ def test_a_norm_of_a_half_type_in_another(function, order):
     same(f"try: r = {function}(x, {order}, dtype=torch.float32)\nexcept RuntimeError as e: r = str(e)\nr", "x = torch.eye(2, dtype=torch.float16)\nr = 0")
 
 
+@pytest.mark.parametrize("target", ["2.", "-1e-6", "0.", "1.", "float('nan')"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_targets_of_binary_cross_entropy_are_probabilities(dtype, target):
+    same("try: r = F.binary_cross_entropy(x, t)\nexcept RuntimeError as e: r = str(e)\nr", f"x = torch.tensor([.25], dtype=torch.{dtype})\nt = torch.tensor([{target}], dtype=torch.{dtype})\nF = torch.nn.functional\nr = 0")
+
+
 @pytest.mark.parametrize("value", [0., 3000., 2.**23, 1e10, 1e16, -1e17, 1e38, float("inf")])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_histogram_of_one_number_has_it_in_the_middle(dtype, value):
