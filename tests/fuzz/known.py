@@ -379,6 +379,18 @@ def off_by_little(kind, theirs, ours, call):
     return bool(pair) and abs(complex(pair[1]) - complex(pair[2])) <= 1e-5 or far_out(kind, theirs, ours, call)
 
 
+def written_as_itself(call):
+    """Whether a statement under hooks writes to what another name of its operand stands for (`type_as` and its like give the tensor itself)."""
+    found = re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+)\.\w+_\((v\d+)\)", call)
+    return bool(found) and bool(re.search(rf"^\s*{found[2]} = {found[3]}\.\w+\(", call, re.M))
+
+
+def nearly(call, share):
+    """Whether the numbers that differ do by less than this share of them."""
+    pair = re.search(r"\n([-+.\dej()]+) there, ([-+.\dej()]+) here", call)
+    return bool(pair) and abs(complex(pair[1]) - complex(pair[2])) <= share * abs(complex(pair[1]))
+
+
 def far_out(kind, theirs, ours, call):
     return any(max(abs(low), abs(high)) > 1e5 or nan or infinite for low, high, _, nan, infinite in held(call))
 
@@ -471,10 +483,13 @@ def calls(names):
 PROGRAMS = [
     # Proven by the same program where PyTorch saves copies and keeps its graphs: see right_all_the_same in programs.py.
     Known(r"program", r"^RuntimeError there, (an answer|CheckpointError) here: .* \(about what is saved alone: the same with copies\)$",
-          r"modified by an inplace operation|Trying to backward through the graph a second time|has been detached in-place|A view was created in no_grad mode|is a view and its base or another view of its base|where expected condition to be a boolean", r"^(an answer|CheckpointError)",
+          r"modified by an inplace operation|Trying to backward through the graph a second time|has been detached in-place|A view was created in no_grad mode|is a view and its base or another view of its base|created in inference mode and its base or another view|where expected condition to be a boolean",
+          r"^(an answer|CheckpointError)",
           "What no derivative needs is not kept, and of what was written to the old value is.", "keeps fewer tensors for backward"),
     Known(r"program", r"^(grad|what hooks saw): value$", r"", r"", "With hooks that pack saved tensors PyTorch takes the new value for the old one, and the gradient is wrong.",
-          "keeps a copy of the old value", lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+)\.\w+_\([^\n]*\b\2\b", call))),
+          "keeps a copy of the old value", lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+)\.\w+_\([^\n]*\b\2\b", call)) or written_as_itself(call)),
+    Known(r"program", r"^(variable|grad|what hooks saw): value$|^RuntimeError there, an answer here", r"", r"", "Whether the sign of a complex number is larger than 1.", "Where a result is zero but for rounding",
+          lambda kind, theirs, ours, call: bool(re.search(r"^\s*(v\d+) = v\d+\.sgn\(\)\n(?s:.*)^\s*\1\[\1\.detach\(\)\.abs\(\) > 1\]", call, re.M))),
     Known(r"program", r"^RuntimeError there, an answer here", r"does not support automatic differentiation for outputs with complex dtype", r"^an answer",
           "Their formulas hold for complex numbers too.", "More has a derivative than in PyTorch"),
     Known(r"program", r"^RuntimeError there, an answer here", r"ZeroTensors are immutable|Expected isFloatingType", r"^an answer",
@@ -803,6 +818,7 @@ KNOWN = [
     Known(r"(_foreach_)?(add|sub|subtract|rsub)_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "It multiplies by alpha first.", "sums with an infinity", lambda kind, theirs, ours, call: "j)" in call or "complex" in call),
     Known(r"resize_(as_)?\.\w+", r"^result: shares$", r"^an answer", r"^an answer", "PyTorch's storage does not grow where the sizes stay.", "`resize_as_` with a memory format", shares_memory),
     Known(r"linalg_lstsq\.\w+", r"^LinAlgError there, an answer here|^(result|arguments after the call): (value|nan or infinity)", r"^an answer|could not be computed", r"^an answer", "PyTorch's library notices infinities in one dtype and not in another.", "what other drivers make of infinities", lambda *told: not_finite(*told) or far_apart(*told)),
+    Known(r"linalg_pinv\.\w*out\w*", r"^an answer there, RuntimeError here", r"^an answer", r"tensor of complex type is not supported", "As without out.", "with which complex tolerances are refused"),
     Known(r"soft_margin_loss\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinite complex numbers.", "where sums of products overflow", both_not_finite),
     Known(r"(soft_margin|huber)_loss\.\w+", r"^(result|arguments after the call): (value|nan or infinity|shape)", r"^an answer", r"^an answer", "PyTorch leaves memory as it was.", "a reduction that there is none of",
           lambda kind, theirs, ours, call: not re.search(r", [012](, [-\d.]+)?(, out=.*)?\)\n", call)),
@@ -877,6 +893,13 @@ KNOWN = [
     Known(r"(var|std)(_mean)?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's running mean does not overflow where a sum does.", "where sums of products overflow", both_not_finite),
     Known(r"linalg_matrix_rank\.\w*out", r"^(result|arguments after the call): (dtype|shape|stride)", r"^an answer", r"^an answer", "PyTorch gives another tensor than the meta one it was to write to.", "shapes of meta tensors with functions in",
           lambda kind, theirs, ours, call: "meta" in call.partition("\n")[0]),
+    Known(r"(special_)?sinc_?\.\w+", r"^second gradient: value", r"^an answer", r"^an answer", "Differences of numbers that are nearly equal.", "second derivative of `sinc` in half precision",
+          lambda kind, theirs, ours, call: "float16" in call),
+    Known(r"(_?linalg_(slog)?|slog|log)?det\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "They go through an inverse.", "Gradients of determinants are as good as",
+          lambda kind, theirs, ours, call: "32" in call and nearly(call, 1e-3)),
+    Known(r"linalg_pinv\.\w*out\w*", r"^an answer there, RuntimeError here", r"^an answer", r"tensor of complex type is not supported", "As without out.", "with which complex tolerances are refused"),
+    Known(r"soft_margin_loss\.\w+", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "They are those of both operands.", "strides of what `rsub`"),
+    Known(r"binary_cross_entropy_with_logits\.\w+", r"^RuntimeError there, an answer here", r"result type Complex\w+ can't be cast to the desired output type", r"^an answer", "It can without a weight.", "a complex target of"),
     Known(r"addcdiv_?\.\w+", r"^second gradient: nan or infinity", r"^an answer", r"^an answer", "PyTorch's divides by powers that overflow.", "where sums of products overflow", far_apart),
     Known(r"(addcdiv|addcmul|atan2|hypot)_?\.\w+", r"^RuntimeError in the gradient there, an answer here", r"can't be cast to the desired output type|on a bool tensor is not supported", r"^an answer", "Of integers and booleans beside floating numbers.", "More has a derivative than in PyTorch"),
     Known(r"addr_?\.\w+", r"^RuntimeError in the gradient there, an answer here", r"must have the same dtype", r"^an answer", "Dtypes are promoted in the gradient, too.", "More has a derivative than in PyTorch"),
@@ -1035,6 +1058,7 @@ KNOWN = [
     Known(r"_?unique2?\.\w+", r"^(result|arguments after the call): value", r"", r"", "The inverse among several NaN.", "inverse among nan", holds_nan),
     Known(r"(add|sub|subtract|rsub)_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "A product with alpha that overflows, where PyTorch adds without rounding it.", "where sums of products overflow", lambda *told: "alpha=" in told[3] and far_apart(*told)),
     Known(r".*out", r"^result: shares$", r"^an answer", r"^an answer", "A target that grew may have room where it lies.", "keeps its storage", target_grew),
+    Known(r"linalg_pinv\.\w*out\w*", r"^an answer there, RuntimeError here", r"^an answer", r"tensor of complex type is not supported", "As without out.", "with which complex tolerances are refused"),
     Known(r"soft_margin_loss\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch changes the target's sign in its dtype.", "`soft_margin_loss` with a target of uint8", lambda kind, theirs, ours, call: bool(re.search(r">, <uint8 ", call))),
     Known(r"rrelu_?\.\w+", r"^(result|arguments after the call|(second )?gradient): value", r"^an answer", r"^an answer", "PyTorch adds two flags to a flag.", "limits of `rrelu` that are flags", lambda kind, theirs, ours, call: bool(re.search(r"\bTrue\b.*\bTrue\b|lower=True.*upper=True", call.partition("\n")[0]))),
     Known(r"addbmm_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"doesn't match the broadcast shape", "PyTorch gives self another shape, which it refuses in addmm_ and its kin.", "`addbmm_` does not change the shape"),
@@ -1146,6 +1170,7 @@ KNOWN = [
     Known(r"(nan)?quantile\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "Which of equal numbers is the one.", "The order of equal elements is open", lambda kind, theirs, ours, call: "equal numbers" in call),
     Known(r"linalg_lstsq\.\w+", r"^an answer there, LinAlgError in the (second )?gradient here", r"^an answer", r"non-finite values", "Its gradient goes by singular values.", "Singular values of a matrix that is not finite are refused", not_finite),
     Known(r"fft_r?fftfreq\.out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch writes to slices of the target.", "fftfreq` with an out=", lambda kind, theirs, ours, call: not re.search(r"out=<\w+ \[\d+\] by \[1\]", call)),
+    Known(r"linalg_pinv\.\w*out\w*", r"^an answer there, RuntimeError here", r"^an answer", r"tensor of complex type is not supported", "As without out.", "with which complex tolerances are refused"),
     Known(r"soft_margin_loss\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "PyTorch's negative of an integer wraps, and an exponential that overflows is divided by itself.", "The gradient of `soft_margin_loss`",
           lambda kind, theirs, ours, call: bool(re.search(r"\n\S*nan\S* there|there, \S*nan\S* here", call)) or bool(re.search(r"<uint8 ", call)) or any(low in (-128, -32768, -2147480000, -9.22337e18) for low, *_ in held(call))),
     Known(r"squeeze_\.\w+", r"^(result|arguments after the call): (stride|value|shares|version)", r"^an answer", r"^an answer", "PyTorch resizes a lazily negated or conjugated tensor and writes its elements in order.", "`squeeze_` of a lazily", lambda kind, theirs, ours, call: bool(re.search(r"<\w+ [^<>]*\b(neg|conj)\b", call))),
