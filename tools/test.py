@@ -206,7 +206,7 @@ def isas(tally):
             continue
         env = {"KINDLING_ISA": isa}
         ctest(tally, f"C++ tests with {isa}", BUILD / WHEEL, env)
-        parallel(tally, f"Python kernel tests with {isa}", "kernels and not timing", env=env)
+        parallel(tally, f"Python kernel tests with {isa}", "kernels", env=env)
 
 
 def conformance(tally):

@@ -113,12 +113,12 @@ def table(area):
         full = f"kindling._absent.{area or 'torch'}"
         found = {}
         try:
-            module = __import__(full, fromlist=("__name__",))
+            lines = __import__(full, fromlist=("__name__",)).TABLE.strip().splitlines()
         except ModuleNotFoundError as error:
             if error.name != full:
                 raise
         else:
-            for line in module.TABLE.strip().splitlines():
+            for line in lines:
                 module, *names = line.split()
                 declared = {}
                 for each in names:

@@ -375,8 +375,7 @@ def both_not_finite(kind, theirs, ours, call):
 
 def off_by_little(kind, theirs, ours, call):
     """Whether the numbers differ by less than PyTorch's fits are good to, or are far out, where it has no digits left."""
-    pair = re.search(r"\n([-+.\dej()]+) there, ([-+.\dej()]+) here", call)
-    return bool(pair) and abs(complex(pair[1]) - complex(pair[2])) <= 1e-5 or far_out(kind, theirs, ours, call)
+    return apart(call)[1] <= 1e-5 or far_out(kind, theirs, ours, call)
 
 
 def written_as_itself(call):
@@ -385,10 +384,16 @@ def written_as_itself(call):
     return bool(found) and bool(re.search(rf"^\s*{found[2]} = {found[3]}\.\w+\(", call, re.M))
 
 
+def apart(call):
+    """PyTorch's number where numbers differ, and how far ours is from it; (0, infinity) where they are not numbers."""
+    pair = re.search(r"\n([-+.\dej()]+) there, ([-+.\dej()]+) here", call)
+    return (complex(pair[1]), abs(complex(pair[1]) - complex(pair[2]))) if pair else (0, math.inf)
+
+
 def nearly(call, share):
     """Whether the numbers that differ do by less than this share of them."""
-    pair = re.search(r"\n([-+.\dej()]+) there, ([-+.\dej()]+) here", call)
-    return bool(pair) and abs(complex(pair[1]) - complex(pair[2])) <= share * abs(complex(pair[1]))
+    theirs, gap = apart(call)
+    return gap <= share * abs(theirs)
 
 
 def far_out(kind, theirs, ours, call):
