@@ -29,7 +29,7 @@ void run_part(const GemmPart<double>& part) { gemm_steps().gemm_double(part); }
 // part.
 template <class F>
 void in_pieces(int64_t m, int64_t n, int64_t k, F piece) {
-    constexpr double enough = 2e9;
+    const double enough = 2e9 * gemm_steps().panel_bytes / 32; // wider registers do more in that time
     const double wide = static_cast<double>(n), deep = static_cast<double>(k) + 1;
     if (static_cast<double>(m) * wide * deep < 2 * enough) return piece(int64_t{0}, m, int64_t{0}, n);
     auto side = static_cast<int64_t>(std::sqrt(enough / deep)) / 96 * 96;

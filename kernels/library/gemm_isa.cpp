@@ -12,7 +12,13 @@
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
-constexpr int64_t k_block = 256;
+// How many k are summed before a tile goes back to memory: equal parts of at most 512. The same on every instruction set,
+// since the order of sums follows from it.
+int64_t k_block_of(int64_t k) {
+    constexpr int64_t most = 512;
+    const int64_t blocks = (k + most - 1) / most;
+    return blocks == 1 ? k : ((k + blocks - 1) / blocks + 15) / 16 * 16;
+}
 
 // rows of the register tile, which is two registers wide
 #if defined(__AVX512F__)
@@ -25,6 +31,10 @@ constexpr int tile_rows = 6;
 template <class T>
 constexpr int tile_rows = 4;
 #endif
+
+// With 24 products a step there is room for prefetches beside them; with 12 they cost more than they save.
+template <class T>
+constexpr bool can_trickle = tile_rows<T> == 12;
 
 // What is done with a tile of sums.
 template <class T>
@@ -51,7 +61,7 @@ inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
 
 // A tile of sums that is not stored directly: at an edge, transposed, or scaled.
 template <class T>
-[[gnu::noinline]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
+[[gnu::noinline, gnu::noclone]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
     for (int i = 0; i < rows; ++i, sums += 2 * Vec<T>::width) {
         T* out = target.out + i * target.out_row;
         const T *c = target.c + (target.c ? i * target.c_row : 0), alpha = target.alpha, beta = target.beta;
@@ -69,18 +79,58 @@ template <class T>
     }
 }
 
+// Rows of two registers that will be read soon.
+struct Ahead {
+    const char* at = nullptr;
+    int64_t rows = 0, row = 0, row_lines = 0; // `row`: bytes from one to the next
+    // All of one slice of them.
+    void slice(int64_t index, int64_t slices) const {
+        int64_t begin = rows * index / slices, end = rows * (index + 1) / slices;
+        for (int64_t r = begin; r < end; ++r)
+            for (int64_t l = 0; l < row_lines; ++l)
+                __builtin_prefetch(at + r * row + l * 64, 0, 2);
+    }
+};
+
+// The same, one row at a time: row p >> shift at step p of a tile's sum.
+struct Trickle {
+    const char* at;
+    int64_t row;
+    int shift;
+    // A slice of `next` (all rows of a panel), for a sum of k steps. Without any, this place, again and again.
+    static Trickle of(const Ahead& next, const void* place, int64_t index, int64_t slices) {
+        if (!next.at || next.row_lines > 2) return {static_cast<const char*>(place), 0, 0};
+        return {next.at + next.rows * index / slices * next.row, next.row, 63 - __builtin_clzll(static_cast<uint64_t>(slices))};
+    }
+    template <int Lines, int Write>
+    [[gnu::always_inline]] void fetch(int64_t p) const {
+        const char* from = at + (p >> shift) * row;
+#pragma GCC unroll 2
+        for (int l = 0; l < Lines; ++l)
+            __builtin_prefetch(from + l * 64, Write, Write ? 3 : 2);
+    }
+};
+
 // R rows of a times two registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.
-template <class T, int R>
+// If `Far`, the rows of `out` and `next` are prefetched while sums are formed, one row every second step: as many at once
+// would take the line buffers that loads of a and b need. If `Pack`, b's rows are copied to `packed` on the way.
+template <class T, int R, bool Far = false, bool Pack = false>
 [[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b,
-                                        int64_t b_row, const Target<T>& target, int64_t columns) {
+                                        int64_t b_row, const Target<T>& target, int64_t columns, Trickle next = {},
+                                        T* packed = nullptr) {
     using V = Vec<T>;
     constexpr int W = V::width;
     V low[R], high[R];
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
         low[i] = high[i] = V::zero();
-    for (int64_t p = 0; p < k; ++p) {
+    const auto step = [&]() __attribute__((always_inline)) {
         V b0 = V::load(b), b1 = V::load(b + W);
+        if constexpr (Pack) {
+            b0.store(packed);
+            b1.store(packed + W);
+            packed += 2 * W;
+        }
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
             V factor = V::all(a[i * a_row]);
@@ -89,7 +139,21 @@ template <class T, int R>
         }
         a += a_column;
         b += b_row;
+    };
+    int64_t p = 0;
+    if constexpr (Far) {
+        constexpr int lines = 2 * W * static_cast<int>(sizeof(T)) / 64;
+        const int shift = k < 32 ? 0 : 63 - __builtin_clzll(static_cast<uint64_t>(k)) - 4; // at least R rows in k steps, from 16 steps on
+        const Trickle out{reinterpret_cast<const char*>(target.out), target.out_row * static_cast<int64_t>(sizeof(T)), shift};
+        for (; p + 1 < k; p += 2) {
+            out.fetch<lines, 1>(p);
+            step();
+            next.fetch<lines, 0>(p);
+            step();
+        }
     }
+    for (; p < k; ++p)
+        step();
     if (columns == 2 * W && target.out_column == 1 && target.alpha == 1 &&
         (!target.c || (target.c_column == 1 && target.beta == 1))) {
 #pragma GCC unroll 16
@@ -123,6 +187,16 @@ template <class T>
 [[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns) {
     tile<T, tile_rows<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
 }
+// The first of a panel: b lies where it is and is packed on the way, for the tiles that follow.
+template <class T>
+[[gnu::noinline]] void tile_packing(int64_t k, const T* a, const T* b, int64_t b_row, const Target<T>& target, Trickle next, T* packed) {
+    tile<T, tile_rows<T>, can_trickle<T>, true>(k, a, 1, tile_rows<T>, b, b_row, target, 2 * Vec<T>::width, next, packed);
+}
+// One whose rows of `out` or next panel are far away.
+template <class T>
+[[gnu::noinline]] void tile_far(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns, Trickle next) {
+    if constexpr (can_trickle<T>) tile<T, tile_rows<T>, true>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns, next);
+}
 template <class T, int R>
 [[gnu::noinline]] void tile_plain(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
                                   const Target<T>& target, int64_t columns) {
@@ -141,7 +215,7 @@ using Rows = std::make_integer_sequence<int, tile_rows<T>>;
 
 // Packs columns [0, n) of k rows of b in panels of two registers, each panel's rows consecutive; padded with zeros.
 template <class T>
-[[gnu::noinline]] void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+[[gnu::noinline, gnu::noclone]] void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     constexpr int64_t N = 2 * Vec<T>::width;
     for (int64_t j = 0; j < n; j += N, to += N * k) {
         int64_t columns = n - j < N ? n - j : N;
@@ -171,12 +245,21 @@ template <class T>
     }
 }
 
-// The same for the rows of a: panels of `rows` rows, side by side for each k.
+// Rows of the tile that begins at row i of m. The last two are of equal height, but for the first: one of few rows would
+// wait for b.
+template <class T>
+int64_t rows_from(int64_t i, int64_t m) {
+    constexpr int64_t M = tile_rows<T>;
+    const int64_t left = m - i;
+    return left <= M ? left : i == 0 || left >= 2 * M ? M : (left + 1) / 2;
+}
+
+// The same for the rows of a: a panel for each tile, its rows side by side for each k.
 template <class T>
 void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
     constexpr int64_t M = tile_rows<T>;
-    for (int64_t i = 0; i < m; i += M, to += M * k) {
-        int64_t rows = m - i < M ? m - i : M;
+    for (int64_t i = 0, rows; i < m; i += rows, to += M * k) {
+        rows = rows_from<T>(i, m);
         const T* from = a + i * a_row;
         if (a_row == 1 && rows == M) {
             for (int64_t p = 0; p < k; ++p)
@@ -262,18 +345,6 @@ void dots(const GemmPart<T>& part) {
     }
 }
 
-// Rows of memory that will be read soon. They are prefetched a slice at a time, between tiles.
-struct Ahead {
-    const char* at = nullptr;
-    int64_t rows = 0, row = 0, row_lines = 0; // bytes from one row to the next
-    void slice(int64_t index, int64_t slices) const {
-        int64_t begin = rows * index / slices, end = rows * (index + 1) / slices;
-        for (int64_t r = begin; r < end; ++r)
-            for (int64_t l = 0; l < row_lines; ++l)
-                __builtin_prefetch(at + r * row + l * 64, 0, 2);
-    }
-};
-
 // sums[j] += a's P numbers times P rows of b, one after the other; whole registers.
 template <class T, int P>
 [[gnu::noinline]] void add_rows(const T* a, int64_t a_column, const T* b, int64_t b_row, T* sums, int64_t n) {
@@ -296,7 +367,7 @@ template <class T, int P>
 template <class T>
 void few_rows(const GemmPart<T>& part, const Target<T>& target) {
     constexpr int64_t stretch = 2048, at_once = 8, W = Vec<T>::width;
-    const int64_t room = part.n < stretch ? (part.n + W - 1) / W * W : stretch;
+    const int64_t room = part.n < stretch ? (part.n + W - 1) / W * W : stretch, k_block = k_block_of(part.k);
     Buffer<T> sums(part.m * room), rest(at_once * W);
     for (int64_t j0 = 0; j0 < part.n; j0 += stretch) {
         const int64_t n = part.n - j0 < stretch ? part.n - j0 : stretch, whole = n / W * W;
@@ -349,21 +420,21 @@ void run(const GemmPart<T>& part) {
         return;
     }
     if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part);
-    if (part.m <= 4 && !part.b_panel && part.b_column == 1 && part.n >= 4 * N && part.k * part.n * item >= 128 << 10)
+    if (part.m <= (can_trickle<T> ? 1 : 4) && !part.b_panel && part.b_column == 1 && part.n >= 4 * N && part.k * part.n * item >= 128 << 10)
         return few_rows(part, target);
 
     // A block of a stays in the second cache. If it is all of a, each panel of b is read once: it is packed into the
     // first cache and used up. Otherwise a block of panels is kept for the following blocks of a.
-    constexpr int64_t m_block = 32 * M * 4 / item;
+    constexpr int64_t m_block = 16 * M * 4 / item;
+    const int64_t k_block = k_block_of(part.k);
     const bool once = part.m <= m_block;
     // b's rows are read in place where that costs nothing: few rows of a, or a b small enough to stay in cache.
-    const bool plain_b = part.b_panel || (part.b_column == 1 && (part.m <= 2 * M || (part.k * part.n <= 4096 && part.n >= N)));
+    const bool plain_b = part.b_panel || (part.b_column == 1 && (part.m < M || (part.k * part.n <= 4096 && part.n >= N)));
     const bool plain_a = part.n <= 2 * N || part.m * part.k <= 4096;
     const int64_t n_block = once || plain_b || part.n < 2048 ? part.n : 2048;
-    const int64_t kb = part.k < k_block ? part.k : k_block;
     const bool one_panel = once || plain_b;
-    Buffer<T> packed_b(part.b_panel || (plain_b && part.n % N == 0) ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * kb);
-    Buffer<T> packed_a(plain_a ? 0 : (once ? (part.m + M - 1) / M * M : m_block) * kb);
+    Buffer<T> packed_b(part.b_panel || (plain_b && part.n % N == 0) ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * k_block);
+    Buffer<T> packed_a(plain_a ? 0 : (once ? (part.m + M - 1) / M * M : m_block) * k_block);
     // What does not stay in the second cache from one use to the next is prefetched.
     constexpr int64_t far = (512 << 10) / item;
     const bool far_b = part.k * part.n > far, far_out = part.m * part.n > far && part.out_column == 1;
@@ -382,16 +453,17 @@ void run(const GemmPart<T>& part) {
             const T* b = part.b + p0 * part.b_row + j0 * part.b_column;
             for (int64_t i0 = 0; i0 < part.m; i0 += m_block) {
                 int64_t m = part.m - i0 < m_block ? part.m - i0 : m_block, tiles = (m + M - 1) / M;
-                // Rows that are not packed make tiles of equal height: a last one of few rows would be bound by the
-                // latency of its sums.
-                const int64_t high = plain_a ? (m + tiles - 1) / tiles : M;
+                // Rows that are not packed make tiles of equal height.
+                const int64_t high = (m + tiles - 1) / tiles;
                 const T* a = part.a + i0 * part.a_row + p0 * part.a_column;
                 if (!plain_a) pack_a(packed_a.data, a, part.a_row, part.a_column, m, k);
                 for (int64_t j = 0; j < n; j += N) {
                     int64_t columns = n - j < N ? n - j : N;
                     const bool in_place = plain_b && (columns == N || part.b_panel);
                     T* packed = packed_b.data + (one_panel ? 0 : j * k);
-                    if (i0 == 0 && !in_place)
+                    // Packed by the first tile, if it can.
+                    const bool packing = i0 == 0 && !in_place && !plain_a && part.b_column == 1 && columns == N && m >= M;
+                    if (i0 == 0 && !in_place && !packing)
                         pack_b(packed, b + j * part.b_column, part.b_row, part.b_column, k, columns);
                     const T* panel = part.b_panel ? b + j / N * part.b_panel : in_place ? b + j : packed;
                     int64_t b_row = in_place ? part.b_row : N;
@@ -405,22 +477,27 @@ void run(const GemmPart<T>& part) {
                         else if (part.b_row == 1)
                             next = {from, N, part.b_column * item, k * item / 64};
                     }
-                    for (int64_t i = 0; i < m; i += high) {
-                        int rows = static_cast<int>(m - i < high ? m - i : high);
+                    for (int64_t i = 0, index = 0, rows; i < m; i += rows, ++index) {
+                        rows = !plain_a ? rows_from<T>(i, m) : m - i < high ? m - i : high;
                         Target<T> place = block.at(i0 + i, j);
-                        next.slice(i / high, tiles);
-                        if (far_out)
-                            for (int r = 0; r < rows; ++r)
+                        const T* packed_rows = packed_a.data + index * M * k;
+                        const bool whole = !plain_a && b_row == N && rows == M, first = packing && index == 0;
+                        const bool trickling = can_trickle<T> && whole && (first || far_b || far_out);
+                        if (!trickling || next.row_lines > N * item / 64) next.slice(index, tiles);
+                        if (far_out && !trickling)
+                            for (int64_t r = 0; r < rows; ++r)
                                 for (int64_t l = 0; l < N * item; l += 64)
                                     __builtin_prefetch(reinterpret_cast<char*>(place.out + r * place.out_row) + l, 1);
-                        if (!plain_a && b_row == N && rows == M)
-                            tile_packed<T>(k, packed_a.data + i * k, panel, place, columns);
-                        else if (!plain_a)
-                            any_tile_plain<T>(Rows<T>{}, rows, k, packed_a.data + i * k, 1, M, panel, b_row, place,
-                                              columns);
+                        const Trickle trickle = trickling ? Trickle::of(next, packed_rows, index, tiles) : Trickle{};
+                        if (first)
+                            tile_packing<T>(k, packed_rows, b + j, part.b_row, place, trickle, packed);
+                        else if (trickling)
+                            tile_far<T>(k, packed_rows, panel, place, columns, trickle);
+                        else if (whole)
+                            tile_packed<T>(k, packed_rows, panel, place, columns);
                         else
-                            any_tile_plain<T>(Rows<T>{}, rows, k, a + i * part.a_row, part.a_row, part.a_column, panel,
-                                              b_row, place, columns);
+                            any_tile_plain<T>(Rows<T>{}, static_cast<int>(rows), k, plain_a ? a + i * part.a_row : packed_rows,
+                                              plain_a ? part.a_row : 1, plain_a ? part.a_column : M, panel, b_row, place, columns);
                     }
                 }
             }
