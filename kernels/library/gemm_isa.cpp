@@ -430,7 +430,7 @@ void run(const GemmPart<T>& part) {
     const bool once = part.m <= m_block;
     // b's rows are read in place where that costs nothing: few rows of a, or a b small enough to stay in cache.
     const bool plain_b = part.b_panel || (part.b_column == 1 && (part.m < M || (part.k * part.n <= 4096 && part.n >= N)));
-    const bool plain_a = part.n <= 2 * N || part.m * part.k <= 4096;
+    const bool plain_a = part.n <= 2 * N || (part.m * part.k <= 4096 && part.m * part.n <= 8192);
     const int64_t n_block = once || plain_b || part.n < 2048 ? part.n : 2048;
     const bool one_panel = once || plain_b;
     Buffer<T> packed_b(part.b_panel || (plain_b && part.n % N == 0) ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * k_block);
