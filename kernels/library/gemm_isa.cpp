@@ -185,14 +185,14 @@ template <class T, int R, bool Far = false, bool Pack = false>
 // The whole tile with a known layout of a, so that addresses are cheap. If `packed`, a's rows are side by side.
 template <class T>
 [[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns) {
-    tile<T, tile_rows<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
+    if constexpr (!can_trickle<T>) tile<T, tile_rows<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
 }
 // The first of a panel: b lies where it is and is packed on the way, for the tiles that follow.
 template <class T>
 [[gnu::noinline]] void tile_packing(int64_t k, const T* a, const T* b, int64_t b_row, const Target<T>& target, Trickle next, T* packed) {
-    tile<T, tile_rows<T>, can_trickle<T>, true>(k, a, 1, tile_rows<T>, b, b_row, target, 2 * Vec<T>::width, next, packed);
+    if constexpr (tile_rows<T> > 4) tile<T, tile_rows<T>, can_trickle<T>, true>(k, a, 1, tile_rows<T>, b, b_row, target, 2 * Vec<T>::width, next, packed);
 }
-// One whose rows of `out` or next panel are far away.
+// One that prefetches beside its sums.
 template <class T>
 [[gnu::noinline]] void tile_far(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns, Trickle next) {
     if constexpr (can_trickle<T>) tile<T, tile_rows<T>, true>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns, next);
@@ -462,7 +462,7 @@ void run(const GemmPart<T>& part) {
                     const bool in_place = plain_b && (columns == N || part.b_panel);
                     T* packed = packed_b.data + (one_panel ? 0 : j * k);
                     // Packed by the first tile, if it can.
-                    const bool packing = i0 == 0 && !in_place && !plain_a && part.b_column == 1 && columns == N && m >= M;
+                    const bool packing = i0 == 0 && !in_place && !plain_a && part.b_column == 1 && columns == N && m >= M && M > 4;
                     if (i0 == 0 && !in_place && !packing)
                         pack_b(packed, b + j * part.b_column, part.b_row, part.b_column, k, columns);
                     const T* panel = part.b_panel ? b + j / N * part.b_panel : in_place ? b + j : packed;
@@ -482,7 +482,7 @@ void run(const GemmPart<T>& part) {
                         Target<T> place = block.at(i0 + i, j);
                         const T* packed_rows = packed_a.data + index * M * k;
                         const bool whole = !plain_a && b_row == N && rows == M, first = packing && index == 0;
-                        const bool trickling = can_trickle<T> && whole && (first || far_b || far_out);
+                        const bool trickling = can_trickle<T> && whole;
                         if (!trickling || next.row_lines > N * item / 64) next.slice(index, tiles);
                         if (far_out && !trickling)
                             for (int64_t r = 0; r < rows; ++r)
