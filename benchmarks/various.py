@@ -42,8 +42,9 @@ def images(module, channels, kernel, stride, size):
 
 
 # What is made once, and what is timed; `m` is the module and `F` its functions.
-WRITTEN = {f"product/1x{n}x{n}": (f"m.randn(1, {n}), m.randn({n}, {n})", "x[0] @ x[1]") for n in (768, 2048)}
-WRITTEN |= {f"product/{n}": (f"m.randn({n}, {n}), m.randn({n}, {n})", "x[0] @ x[1]") for n in (96, 128, 192, 256, 384, 512, 768)}
+WRITTEN = {f"product/{m}x{k}x{n}": (f"m.randn({m}, {k}), m.randn({k}, {n})", "x[0] @ x[1]") for m, k, n in (
+    (1, 768, 768), (1, 2048, 2048), (16, 2048, 2048), (24, 2048, 2048), (64, 64, 512), (64, 64, 3136))}
+WRITTEN |= {f"product/{n}": (f"m.randn({n}, {n}), m.randn({n}, {n})", "x[0] @ x[1]") for n in (96, 128, 192, 256, 384, 512, 768, 1024, 2048)}
 WRITTEN |= {f"products/64x{n}": (f"m.randn(64, {n}, {n}), m.randn(64, {n}, {n})", "m.bmm(*x)") for n in (1, 2, 4, 8, 16, 24)}
 WRITTEN["product/turned_1024"] = "m.randn(1024, 1024), m.randn(1024)", "x[0].t() @ x[1]"
 WRITTEN |= {f"fold/{name}": ("m.rand(2048, 2048)", f"x.{name}") for name in ("amax()", "amax(1)", "aminmax()", "cumsum(1)")}

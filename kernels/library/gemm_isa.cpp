@@ -12,12 +12,12 @@
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
-// How many k are summed before a tile goes back to memory: equal parts of at most 512. The same on every instruction set,
-// since the order of sums follows from it.
+// How many terms are summed before a tile goes back to memory: equal parts of k, at most 512. The same on every instruction
+// set, since the order of the sums follows from it.
 int64_t k_block_of(int64_t k) {
     constexpr int64_t most = 512;
-    const int64_t blocks = (k + most - 1) / most;
-    return blocks == 1 ? k : ((k + blocks - 1) / blocks + 15) / 16 * 16;
+    const int64_t parts = (k + most - 1) / most;
+    return ((k + parts - 1) / parts + 15) / 16 * 16;
 }
 
 // rows of the register tile, which is two registers wide
@@ -32,9 +32,10 @@ template <class T>
 constexpr int tile_rows = 4;
 #endif
 
-// With 24 products a step there is room for prefetches beside them; with 12 they cost more than they save.
+// Whether a tile prefetches beside its sums. A step of AVX-512 has 24 products and room for it; in one of AVX2, which has
+// 12, the prefetches cost more than they save.
 template <class T>
-constexpr bool can_trickle = tile_rows<T> == 12;
+constexpr bool prefetches_beside = tile_rows<T> == 12;
 
 // What is done with a tile of sums.
 template <class T>
@@ -79,11 +80,11 @@ template <class T>
     }
 }
 
-// Rows of two registers that will be read soon.
+// Rows of memory that will be read soon, prefetched a slice at a time: one slice for each tile.
 struct Ahead {
     const char* at = nullptr;
     int64_t rows = 0, row = 0, row_lines = 0; // `row`: bytes from one to the next
-    // All of one slice of them.
+    // A whole slice, between tiles.
     void slice(int64_t index, int64_t slices) const {
         int64_t begin = rows * index / slices, end = rows * (index + 1) / slices;
         for (int64_t r = begin; r < end; ++r)
@@ -92,14 +93,18 @@ struct Ahead {
     }
 };
 
-// The same, one row at a time: row p >> shift at step p of a tile's sum.
-struct Trickle {
+// Rows as wide as a panel that are prefetched while a tile is summed: row p >> shift at step p.
+struct Beside {
     const char* at;
     int64_t row;
     int shift;
-    // A slice of `next` (all rows of a panel), for a sum of k steps. Without any, this place, again and again.
-    static Trickle of(const Ahead& next, const void* place, int64_t index, int64_t slices) {
-        if (!next.at || next.row_lines > 2) return {static_cast<const char*>(place), 0, 0};
+    // A slice of the next panel. Where there is none, `place` again and again. Where its rows lie along k, they are
+    // longer than a step can prefetch: the slice is prefetched at once.
+    static Beside of(const Ahead& next, const void* place, int64_t index, int64_t slices, int64_t panel_lines) {
+        if (!next.at || next.row_lines != panel_lines) {
+            next.slice(index, slices);
+            return {static_cast<const char*>(place), 0, 0};
+        }
         return {next.at + next.rows * index / slices * next.row, next.row, 63 - __builtin_clzll(static_cast<uint64_t>(slices))};
     }
     template <int Lines, int Write>
@@ -112,11 +117,11 @@ struct Trickle {
 };
 
 // R rows of a times two registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.
-// If `Far`, the rows of `out` and `next` are prefetched while sums are formed, one row every second step: as many at once
-// would take the line buffers that loads of a and b need. If `Pack`, b's rows are copied to `packed` on the way.
-template <class T, int R, bool Far = false, bool Pack = false>
+// If `Prefetch`, rows of `out` and of the next panel are prefetched beside the sums, in turns, one row a step: all at once
+// they would take the line buffers that loads of a and b need. If `Pack`, b's rows are copied to `packed` on the way.
+template <class T, int R, bool Prefetch = false, bool Pack = false>
 [[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b,
-                                        int64_t b_row, const Target<T>& target, int64_t columns, Trickle next = {},
+                                        int64_t b_row, const Target<T>& target, int64_t columns, Beside next = {},
                                         T* packed = nullptr) {
     using V = Vec<T>;
     constexpr int W = V::width;
@@ -141,10 +146,10 @@ template <class T, int R, bool Far = false, bool Pack = false>
         b += b_row;
     };
     int64_t p = 0;
-    if constexpr (Far) {
+    if constexpr (Prefetch) {
         constexpr int lines = 2 * W * static_cast<int>(sizeof(T)) / 64;
-        const int shift = k < 32 ? 0 : 63 - __builtin_clzll(static_cast<uint64_t>(k)) - 4; // at least R rows in k steps, from 16 steps on
-        const Trickle out{reinterpret_cast<const char*>(target.out), target.out_row * static_cast<int64_t>(sizeof(T)), shift};
+        const int shift = k < 32 ? 0 : 63 - __builtin_clzll(static_cast<uint64_t>(k)) - 4; // 16 to 31 rows in k steps, from 32 steps on
+        const Beside out{reinterpret_cast<const char*>(target.out), target.out_row * static_cast<int64_t>(sizeof(T)), shift};
         for (; p + 1 < k; p += 2) {
             out.fetch<lines, 1>(p);
             step();
@@ -182,20 +187,15 @@ template <class T, int R, bool Far = false, bool Pack = false>
     put_tile(target, sums[0], R, columns);
 }
 
-// The whole tile with a known layout of a, so that addresses are cheap. If `packed`, a's rows are side by side.
+// The whole tile with a known layout of a and b, so that addresses are cheap.
 template <class T>
-[[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns) {
-    if constexpr (!can_trickle<T>) tile<T, tile_rows<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns);
+[[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns, Beside next) {
+    tile<T, tile_rows<T>, prefetches_beside<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns, next);
 }
 // The first of a panel: b lies where it is and is packed on the way, for the tiles that follow.
 template <class T>
-[[gnu::noinline]] void tile_packing(int64_t k, const T* a, const T* b, int64_t b_row, const Target<T>& target, Trickle next, T* packed) {
-    if constexpr (tile_rows<T> > 4) tile<T, tile_rows<T>, can_trickle<T>, true>(k, a, 1, tile_rows<T>, b, b_row, target, 2 * Vec<T>::width, next, packed);
-}
-// One that prefetches beside its sums.
-template <class T>
-[[gnu::noinline]] void tile_far(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns, Trickle next) {
-    if constexpr (can_trickle<T>) tile<T, tile_rows<T>, true>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns, next);
+[[gnu::noinline]] void tile_packing(int64_t k, const T* a, const T* b, int64_t b_row, const Target<T>& target, Beside next, T* packed) {
+    tile<T, tile_rows<T>, prefetches_beside<T>, true>(k, a, 1, tile_rows<T>, b, b_row, target, 2 * Vec<T>::width, next, packed);
 }
 template <class T, int R>
 [[gnu::noinline]] void tile_plain(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
@@ -420,11 +420,11 @@ void run(const GemmPart<T>& part) {
         return;
     }
     if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part);
-    if (part.m <= (can_trickle<T> ? 1 : 4) && !part.b_panel && part.b_column == 1 && part.n >= 4 * N && part.k * part.n * item >= 128 << 10)
+    if (part.m <= (prefetches_beside<T> ? 1 : 4) && !part.b_panel && part.b_column == 1 && part.n >= 4 * N && part.k * part.n * item >= 128 << 10)
         return few_rows(part, target);
 
-    // A block of a stays in the second cache. If it is all of a, each panel of b is read once: it is packed into the
-    // first cache and used up. Otherwise a block of panels is kept for the following blocks of a.
+    // A block of a stays in the second cache. If it is all of a, each panel of b is packed into the same place and used
+    // up. Otherwise a block of panels is kept for the following blocks of a.
     constexpr int64_t m_block = 16 * M * 4 / item;
     const int64_t k_block = k_block_of(part.k);
     const bool once = part.m <= m_block;
@@ -462,7 +462,7 @@ void run(const GemmPart<T>& part) {
                     const bool in_place = plain_b && (columns == N || part.b_panel);
                     T* packed = packed_b.data + (one_panel ? 0 : j * k);
                     // Packed by the first tile, if it can.
-                    const bool packing = i0 == 0 && !in_place && !plain_a && part.b_column == 1 && columns == N && m >= M && M > 4;
+                    const bool packing = i0 == 0 && !in_place && !plain_a && part.b_column == 1 && columns == N && m >= M;
                     if (i0 == 0 && !in_place && !packing)
                         pack_b(packed, b + j * part.b_column, part.b_row, part.b_column, k, columns);
                     const T* panel = part.b_panel ? b + j / N * part.b_panel : in_place ? b + j : packed;
@@ -478,23 +478,24 @@ void run(const GemmPart<T>& part) {
                             next = {from, N, part.b_column * item, k * item / 64};
                     }
                     for (int64_t i = 0, index = 0, rows; i < m; i += rows, ++index) {
-                        rows = !plain_a ? rows_from<T>(i, m) : m - i < high ? m - i : high;
+                        rows = plain_a ? (m - i < high ? m - i : high) : rows_from<T>(i, m);
                         Target<T> place = block.at(i0 + i, j);
                         const T* packed_rows = packed_a.data + index * M * k;
                         const bool whole = !plain_a && b_row == N && rows == M, first = packing && index == 0;
-                        const bool trickling = can_trickle<T> && whole;
-                        if (!trickling || next.row_lines > N * item / 64) next.slice(index, tiles);
-                        if (far_out && !trickling)
-                            for (int64_t r = 0; r < rows; ++r)
-                                for (int64_t l = 0; l < N * item; l += 64)
-                                    __builtin_prefetch(reinterpret_cast<char*>(place.out + r * place.out_row) + l, 1);
-                        const Trickle trickle = trickling ? Trickle::of(next, packed_rows, index, tiles) : Trickle{};
+                        Beside beside{};
+                        if (prefetches_beside<T> && whole) {
+                            beside = Beside::of(next, packed_rows, index, tiles, N * item / 64);
+                        } else {
+                            next.slice(index, tiles);
+                            if (far_out)
+                                for (int64_t r = 0; r < rows; ++r)
+                                    for (int64_t l = 0; l < N * item; l += 64)
+                                        __builtin_prefetch(reinterpret_cast<char*>(place.out + r * place.out_row) + l, 1);
+                        }
                         if (first)
-                            tile_packing<T>(k, packed_rows, b + j, part.b_row, place, trickle, packed);
-                        else if (trickling)
-                            tile_far<T>(k, packed_rows, panel, place, columns, trickle);
+                            tile_packing<T>(k, packed_rows, b + j, part.b_row, place, beside, packed);
                         else if (whole)
-                            tile_packed<T>(k, packed_rows, panel, place, columns);
+                            tile_packed<T>(k, packed_rows, panel, place, columns, beside);
                         else
                             any_tile_plain<T>(Rows<T>{}, static_cast<int>(rows), k, plain_a ? a + i * part.a_row : packed_rows,
                                               plain_a ? part.a_row : 1, plain_a ? part.a_column : M, panel, b_row, place, columns);
