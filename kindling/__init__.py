@@ -11,6 +11,7 @@ __version__ = "2.13.0+kindling.0.1.0"
 if len(__path__) == 1:
     __path__.append(__path__[0] + "/_archive.zip")
 
+import _imp
 import sys as _sys
 from _frozen_importlib_external import PathFinder as _PathFinder
 
@@ -52,6 +53,25 @@ class _Version(str):
 __version__ = _Version(__version__)
 
 
+def _unlocked(call, *args):
+    """``call(*args)`` without the interpreter's lock of all imports, under which finders run.
+
+    A finder that imports a module waits for the thread that is importing it already, and that thread may wait for this lock.
+    """
+    held = 0
+    try:
+        while True:
+            _imp.release_lock()
+            held += 1
+    except RuntimeError:
+        pass    # this thread has it no longer
+    try:
+        return call(*args)
+    finally:
+        for _ in range(held):
+            _imp.acquire_lock()
+
+
 def _find_spec(name, path=None, target=None):
     """Finds modules of ours (`sys.meta_path`): packages whose other modules are in the archive, and those modules."""
     spec = _PathFinder.find_spec(name, path, target) if name[:9] == "kindling." else None
@@ -64,7 +84,7 @@ def _find_spec(name, path=None, target=None):
         if packed or __name__ != "kindling" and spec.origin[-3:] != ".so":
             spec.loader = _Loader(spec.loader, name, packed)
     elif name[:9] == "kindling.":
-        spec = _import("kindling._absent").spec(name, path)
+        spec = _unlocked(lambda: _import("kindling._absent").spec(name, path))
     return spec
 
 

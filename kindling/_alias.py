@@ -106,7 +106,7 @@ class Finder:
                 return None
             real = "kindling._functorch." + name
             if name == "functorch":
-                __import__(real)
+                sys.modules["kindling"]._unlocked(__import__, real)
         else:
             real = "kindling" + name[5:]
         module = sys.modules.get(real)
@@ -115,7 +115,7 @@ class Finder:
             # Not a file: a module that another one makes, such as torch.ops or torch._C._nn.
             if module is None:
                 parent, _, child = real.rpartition(".")
-                module = getattr(sys.modules.get(parent), child, None)
+                module = sys.modules["kindling"]._unlocked(getattr, sys.modules.get(parent), child, None)
                 if not isinstance(module, type(sys)):
                     return None
             spec = _bootstrap.ModuleSpec(real, None)

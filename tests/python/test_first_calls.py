@@ -167,8 +167,37 @@ print(Language.CPP.value)
 """).strip() == "1"
 
 
+@pytest.mark.skipif("KINDLING_SANITIZED" in os.environ, reason="the sanitized package is without bindings/package, which this needs (CMakeLists.txt)")
 def test_threads_that_import_while_the_package_itself_is_imported():
     run(FUZZ / "imports.py", "--count", 40, "--first")
+
+
+@pytest.mark.parametrize("name", ["kindling.nope", "torch.nope", "kindling.distributed.rpc.nope"])
+def test_a_finder_does_not_wait_under_the_lock_of_all_imports(name):
+    """One thread imports a module of ours and another looks for a missing name, which asks that module: neither waits forever."""
+    assert run("-c", f"""
+import _imp, faulthandler, importlib._bootstrap, threading, time
+faulthandler.dump_traceback_later(100, exit=True)
+import kindling
+kindling.install_as_torch()
+has = threading.Event()
+
+def importing():
+    with importlib._bootstrap._ModuleLockManager("kindling._absent"):
+        has.set()
+        time.sleep(0.5)
+        _imp.acquire_lock()     # as the import of anything does
+        _imp.release_lock()
+
+other = threading.Thread(target=importing)
+other.start()
+has.wait()
+try:
+    import {name}
+except ModuleNotFoundError:
+    other.join()
+    print(_imp.lock_held())
+""").strip() == "False"
 
 
 def test_packages_have_the_archive_before_they_run():
