@@ -68,8 +68,9 @@ def _unlocked(call, *args):
     try:
         return call(*args)
     finally:
-        for _ in range(held):
+        while held:     # `range` may be torch.range here
             _imp.acquire_lock()
+            held -= 1
 
 
 def _find_spec(name, path=None, target=None):

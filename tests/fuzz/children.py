@@ -194,7 +194,7 @@ class Parent:
     def died(self, code, number, where, isa, text):
         if memory(text):
             self.tally["refused"] += 1
-        elif where == "torch" and code < 0:
+        elif where == "torch" and (code < 0 or "\nFatal Python error: " in "\n" + text):     # a sanitizer ends the process with 1
             self.tally["torch died"] += 1
             print(f"torch died in call {number} ({code})")
         elif code == -signal.SIGALRM:

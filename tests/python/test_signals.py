@@ -57,7 +57,9 @@ def test_a_long_operator_hears_ctrl_c(name, threads):
         assert child.stdout.readline() == "heard\n"
         used = seconds_used(child) - sent
         assert child.stdout.readline() == "3.0\n" and child.wait() == 0
-        assert used < 2.5, used     # about 0.2 for each thread; what is under way takes 6 and more
+        # About 0.2 for each thread; what is under way takes 6 and more. With the sanitizers' checks in their inner loops products
+        # take some 40 times as long, and so does the piece of one that is under way.
+        assert used < (40 if "KINDLING_SANITIZED" in os.environ else 2.5), used
     finally:
         child.kill()
         child.stdout.close()
