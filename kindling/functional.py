@@ -286,11 +286,11 @@ def chain_matmul(*matrices, out=None):
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     _need_tensors(matrices)
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"chain_matmul(): argument 'out' must be Tensor, not {type(out).__name__}")
     for matrix in matrices:
         if matrix.dim() != 2:
             raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
-    if out is not None and not isinstance(out, torch.Tensor):
-        raise TypeError(f"chain_matmul(): argument 'out' must be Tensor, not {type(out).__name__}")
     if len(matrices) == 1:
         return matrices[0].clone() if out is None else out.resize_(matrices[0].shape).copy_(matrices[0])
     return torch.linalg.multi_dot(matrices) if out is None else torch.linalg.multi_dot(matrices, out=out)

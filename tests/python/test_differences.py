@@ -161,6 +161,8 @@ FOUND = [
     "torch.chain_matmul(torch.ones(3))",
     "torch.chain_matmul([torch.ones(3, 3), torch.ones(3, 3)])",
     "torch.chain_matmul(torch.ones(2, 2), out=(out := torch.zeros(2, 2))) is None or out",
+    "torch.chain_matmul(torch.ones(2, 2), out=3)",
+    "torch.chain_matmul(torch.ones(3), out=3)",
     "torch.ones(3).repeat_interleave(2, output_size=5)",
     "torch.ones(3).repeat_interleave(2, output_size=6)",
     "torch.ones(2).repeat_interleave(torch.tensor([1, 2]), output_size=4)",

@@ -172,9 +172,12 @@ def test_threads_that_import_while_the_package_itself_is_imported():
     run(FUZZ / "imports.py", "--count", 40, "--first")
 
 
-@pytest.mark.parametrize("name", ["kindling.nope", "torch.nope", "kindling.distributed.rpc.nope"])
-def test_a_finder_does_not_wait_under_the_lock_of_all_imports(name):
-    """One thread imports a module of ours and another looks for a missing name, which asks that module: neither waits forever."""
+@pytest.mark.parametrize(("held", "name"), [
+    ("kindling._absent", "kindling.nope"), ("kindling._absent", "torch.nope"), ("kindling._absent", "kindling.distributed.rpc.nope"),
+    ("kindling.nope", "torch.nope"), ("kindling._functorch.functorch", "functorch"),
+])
+def test_a_finder_does_not_wait_under_the_lock_of_all_imports(held, name):
+    """One thread imports the module ``held``; another imports ``name``, whose finder imports ``held`` too: neither waits forever."""
     assert run("-c", f"""
 import _imp, faulthandler, importlib._bootstrap, threading, time
 faulthandler.dump_traceback_later(100, exit=True)
@@ -183,7 +186,7 @@ kindling.install_as_torch()
 has = threading.Event()
 
 def importing():
-    with importlib._bootstrap._ModuleLockManager("kindling._absent"):
+    with importlib._bootstrap._ModuleLockManager("{held}"):
         has.set()
         time.sleep(0.5)
         _imp.acquire_lock()     # as the import of anything does
@@ -194,9 +197,10 @@ other.start()
 has.wait()
 try:
     import {name}
-except ModuleNotFoundError:
-    other.join()
-    print(_imp.lock_held())
+except ModuleNotFoundError as error:
+    assert error.name == "{name}"
+other.join()
+print(_imp.lock_held())
 """).strip() == "False"
 
 
