@@ -6,26 +6,13 @@ core's index, submodules and Python functions from their files.
 """
 __version__ = "2.13.0+kindling.0.1.0"
 
-# Modules off the start-up path lie in an archive, see tools/stage_python.py. bindings/package has added it; an installation
-# in place has neither.
-if len(__path__) == 1:
-    __path__.append(__path__[0] + "/_archive.zip")
-
-import _imp
 import sys as _sys
-from _frozen_importlib_external import PathFinder as _PathFinder
 
+from kindling import _importer
+from kindling._importer import _import
 
-def _import(name):
-    # Not out of sys.modules: the interpreter takes a module out and puts it back when it has run, and another thread may look
-    # just then.
-    return __import__(name, fromlist=("__name__",))
-
-
-def _with_archive(folders):
-    """`__path__` of a package of files: the archive has its other modules."""
-    if len(folders) == 1:
-        folders.append(__path__[1] + folders[0][len(__path__[0]):])
+if _importer.PACK not in __path__:
+    _importer.begin(__spec__)   # without bindings/package: in an installation in place
 
 
 class _Version(str):
@@ -52,97 +39,6 @@ class _Version(str):
 
 __version__ = _Version(__version__)
 
-
-def _unlocked(call, *args):
-    """``call(*args)`` without the interpreter's lock of all imports, under which finders run.
-
-    A finder that imports a module waits for the thread that is importing it already, and that thread may wait for this lock.
-    """
-    held = 0
-    try:
-        while True:
-            _imp.release_lock()
-            held += 1
-    except RuntimeError:
-        pass    # this thread has it no longer
-    try:
-        return call(*args)
-    finally:
-        while held:     # `range` may be torch.range here
-            _imp.acquire_lock()
-            held -= 1
-
-
-def _find_spec(name, path=None, target=None):
-    """Finds modules of ours (`sys.meta_path`): packages whose other modules are in the archive, and those modules."""
-    spec = _PathFinder.find_spec(name, path, target) if name[:9] == "kindling." else None
-    if spec is not None:
-        folders, archive = spec.submodule_search_locations, __path__[1]
-        packed = spec.origin is not None and spec.origin[:len(archive)] == archive
-        if folders and not packed:
-            # Not by the package alone: while it runs, other threads look for its modules already.
-            _with_archive(folders)
-        if packed or __name__ != "kindling" and spec.origin[-3:] != ".so":
-            spec.loader = _Loader(spec.loader, name, packed)
-    elif name[:9] == "kindling.":
-        spec = _unlocked(lambda: _import("kindling._absent").spec(name, path))
-    return spec
-
-
-class _Loader:
-    """Runs one module. Under the alias its classes and functions say torch: they take that from the module's ``__name__``.
-
-    All modules of the archive have one loader of the interpreter's, so what is a module's own cannot be put into that.
-    """
-
-    def __init__(self, loader, name, packed):
-        self._loader, self._name, self._packed = loader, name, packed
-
-    def create_module(self, spec):
-        return None
-
-    def exec_module(self, module):
-        if self._packed:
-            import zlib     # noqa: F401  zipimport fails where another thread is importing it just then
-        module.__name__ = __name__ + self._name[8:]
-        space = vars(module)
-        exec(self._loader.get_code(self._name), space)
-        if self._packed:
-            _with_absent(module, space)
-        if __name__ != "kindling":
-            _sys.modules.setdefault(module.__name__, module)
-
-    def get_source(self, name):
-        text = self._loader.get_source(name)
-        return _import("kindling._sources").source(self._loader, self._name) if text is None and self._packed else text
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)      # get_data, is_package, ...: what inspect and importlib.resources ask
-
-
-def _with_absent(module, space):
-    """A module of ours that answers for the names in `_absent` too, once its own and its ``__getattr__`` have none."""
-    own, own_dir, below = space.get("__getattr__"), space.get("__dir__"), module.__spec__.name[9:]
-
-    def __getattr__(name):
-        if own:
-            try:
-                return own(name)
-            except AttributeError:
-                if name[:2] == "__":
-                    raise
-        elif name[:2] == "__":
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-        value = space[name] = _import("kindling._absent").find(below, name)    # a function may have the name of the module it is in
-        return value
-
-    def __dir__():
-        return sorted({*(own_dir() if own_dir else space), *_import("kindling._absent").names(below)})
-
-    module.__getattr__, module.__dir__ = __getattr__, __dir__
-
-
-_sys.meta_path.insert(0, type(_sys.implementation)(find_spec=_find_spec))
 
 import os as _os
 

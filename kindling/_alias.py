@@ -18,6 +18,8 @@ import gc
 import os
 import sys
 
+from kindling._importer import unlocked
+
 FOLDER = os.path.join(os.path.dirname(__file__), "_as_torch")
 SWITCH = "KINDLING_AS_TORCH"
 
@@ -106,7 +108,7 @@ class Finder:
                 return None
             real = "kindling._functorch." + name
             if name == "functorch":
-                sys.modules["kindling"]._unlocked(__import__, real)
+                unlocked(__import__, real)
         else:
             real = "kindling" + name[5:]
         module = sys.modules.get(real)
@@ -115,7 +117,7 @@ class Finder:
             # Not a file: a module that another one makes, such as torch.ops or torch._C._nn.
             if module is None:
                 parent, _, child = real.rpartition(".")
-                module = sys.modules["kindling"]._unlocked(getattr, sys.modules.get(parent), child, None)
+                module = unlocked(getattr, sys.modules.get(parent), child, None)
                 if not isinstance(module, type(sys)):
                     return None
             spec = _bootstrap.ModuleSpec(real, None)

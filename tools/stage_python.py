@@ -1,33 +1,37 @@
-"""Lays out the Python part of the wheel: modules on the start-up path as files, all others in one archive.
+"""Lays out the Python part of the wheel: a few modules as files, all others in one packed file.
 
     python tools/stage_python.py PACKAGE STUB OUTPUT
 
-The archive holds each module's bytecode, compressed, or its source where it is small or seldom used; the interpreter's own
-zipimport reads it. The sources of those with bytecode are compressed together: kindling/_sources.py reads them for
-tracebacks and inspect. As files all would have 3.3 times the size: the installer compiles each one without compression.
-What a program loads when it starts stays a file, because an archive takes a millisecond to open.
+The pack holds each module's bytecode, or its source where it is small or seldom used. Neighbours are compressed together, 100 KB
+at a time: singly they take a tenth more. kindling/_importer.py reads it. The sources of those with bytecode are compressed all together:
+kindling/_sources.py reads them for tracebacks and inspect.
+As files all would have 3.5 times the size: the installer compiles each one without compression.
 """
 
 import ast
+import hashlib
 import marshal
 import re
 import shutil
 import sys
-import zipfile
+import zlib
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 try:
     import lzma
-except ImportError:     # an interpreter built without it: sources lie in the archive singly
+except ImportError:     # an interpreter built without it: tracebacks have no lines
     lzma = None
 
-ARCHIVE = "_archive.zip"
+PACK = "_modules.pack"
 
-# Loaded by `import kindling`, by `kindling run`, or to build a small network and run it forward.
-# tests/python/test_archive.py asks a fresh interpreter whether the list is whole and has nothing beside.
-FILES = """
-__init__ __main__ _alias _as_torch.torch.__init__ _as_torch.functorch.__init__ _cli _runner
+# What runs before the pack can be read, and what an interpreter or a child of one is started with.
+FILES = "__init__ __main__ _importer _as_torch.torch.__init__ _as_torch.functorch.__init__".split()
+
+# Loaded by `kindling run`, or to build a small network and run it forward: one block, as most programs want it whole.
+# tests/python/test_pack.py asks a fresh interpreter whether the list is whole and has nothing beside.
+START = """
+_alias _cli _runner
 autograd.__init__ autograd.grad_mode
 nn.__init__ nn.functional nn.init nn.parameter nn._functional.__init__ nn._functional.activation
 nn.modules.__init__ nn.modules.activation nn.modules.container nn.modules.linear nn.modules.module
@@ -35,11 +39,12 @@ optim.__init__
 utils.__init__
 """.split()
 
-# A type checker reads no archive: a package in it, and a module of a package of files, has this in its place. For the
+# A type checker reads no pack: each public package has this in its place, and each public module of `kindling` itself. For the
 # checker it stands for the modules below it too.
 STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 
-SMALL = 2000  # bytes of source that are compiled in less time than an entry of the archive is worth
+SMALL = 2000  # bytes of source that are compiled in less time than their bytecode's size is worth
+BLOCK = 128_000  # bytes that are compressed together: 0.4 ms to read
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
 # whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, worlds of one process, optimisers and distributions that few programs name)
@@ -61,10 +66,6 @@ SELDOM = {"startup", "_compile_backend.py", "_compile_breaks.py", "_dynamo/testi
           "optim/adagrad.py", "masked/__init__.py", "distributions/continuous_bernoulli.py", "distributions/multivariate_normal.py", "distributed/device_mesh.py", "fx/traceback.py",
           "utils/data/_multiprocess.py", "utils/data/_utils/channel.py", "utils/data/_utils/worker.py"}
 
-UNCHECKED_HASH = (1).to_bytes(4, "little") + bytes(8)  # the source in the archive is never newer
-DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same sources
-
-
 class Unrun(ast.NodeTransformer):
     """Functions of `_scripted` modules: the compiler of scripts reads their source, and nobody runs them."""
 
@@ -74,51 +75,81 @@ class Unrun(ast.NodeTransformer):
 
 
 def bytecode(text, name):
-    """A .pyc file of one module, without the columns that 3.11 and later keep (a quarter of it), as named in tracebacks."""
+    """A module's code, without the columns that 3.11 and later keep (a quarter of it), as named in tracebacks."""
     if name.endswith("/_scripted.py"):
         text = Unrun().visit(ast.parse(text, name))
-    return MAGIC_NUMBER + UNCHECKED_HASH + marshal.dumps(compile(text, name, "exec", dont_inherit=True))
+    return marshal.dumps(compile(text, name, "exec", dont_inherit=True))
+
+
+def paths(names):
+    return {Path(name.replace(".", "/") + ".py") for name in names}
 
 
 def has_bytecode(path, size):
-    """Whether the archive has the bytecode of this module too, or its source alone."""
+    """Whether the pack has the bytecode of this module, or its source."""
     seldom = any(str(place) in SELDOM for place in (path, *path.parents))
-    return size >= SMALL and (not seldom or path.parts[0] in ("startup", "_absent") and path.stem == "__init__")
+    first = path.parts[0] in ("startup", "_absent") and path.stem == "__init__"
+    return path in paths(START) or size >= SMALL and (first or not seldom)
+
+
+def pack(modules, name):
+    """The packed file. `modules`: {path: source}; `name`: of the package.
+
+    It begins with the interpreter's magic number, 8 bytes of a digest of all that follows, and the length of the index in 4. The index has
+    a line for each module: its path without ".py", its kind (p: a package, c: bytecode, z: in a compressed block), position and
+    length of its block, begin and end in what the block holds. Positions count from the end of the index. It is searched as it is:
+    to make a dictionary of it would take half a millisecond of every program's start.
+    """
+    start = paths(START)
+    blocks = []     # [kind, bytes, [(path, begin, end)]], kind: (off the start-up path?, source?)
+    shown = {}      # sources that are not run from
+    for kind in ((False, False), (True, False), (True, True)):
+        for path, text in modules.items():
+            compiled = has_bytecode(path, len(text))
+            if kind != (path not in start, not compiled):
+                continue
+            data = bytecode(text, f"{name}/{path}") if compiled else text
+            if compiled:
+                shown[str(path)] = text
+            if not blocks or blocks[-1][0] != kind or kind[0] and len(blocks[-1][1]) + len(data) > BLOCK:
+                blocks.append([kind, b"", []])
+            begin = len(blocks[-1][1])
+            blocks[-1][1] += data
+            blocks[-1][2].append((path, begin, begin + len(data)))
+    parts, index = b"", []
+    for (late, source), data, places in blocks:
+        if late:    # the first block stays as it is: to inflate it takes a millisecond
+            data = zlib.compress(data, 9)
+        for path, begin, end in places:
+            kind = "p" * (path.stem == "__init__") + "c" * (not source) + "z" * late
+            key = path.parent if path.stem == "__init__" else path.with_suffix("")
+            index.append(f"{key} {kind or '-'} {len(parts)} {len(data)} {begin} {end}\n")
+        parts += data
+    text = lzma.compress(marshal.dumps(shown), preset=9 | lzma.PRESET_EXTREME) if lzma else b""
+    index.append(f"sources.xz - {len(parts)} {len(text)}\n")
+    lines = ("\n" + "".join(index)).encode()
+    rest = lines + parts + text
+    return MAGIC_NUMBER + hashlib.sha256(rest).digest()[:8] + len(lines).to_bytes(4, "little") + rest
 
 
 def main(package, stub, output):
     package, output = Path(package), Path(output)
     shutil.rmtree(output, ignore_errors=True)
     sources = {path.relative_to(package): path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    plain = {Path(name.replace(".", "/") + ".py") for name in FILES}
-    missing = sorted(map(str, plain - sources.keys()))
+    plain = paths(FILES)
+    missing = sorted(map(str, (plain | paths(START)) - sources.keys()))
     if missing:
-        sys.exit(f"tools/stage_python.py: FILES names what is not there: {', '.join(missing)}")
+        sys.exit(f"tools/stage_python.py: FILES or START name what is not there: {', '.join(missing)}")
     output.mkdir(parents=True)
-    shown = {}  # sources that are not run from
-    with zipfile.ZipFile(output / ARCHIVE, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path, text in sources.items():
-            target = output / path
-            if path in plain:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(text)
-                # Names that come late: no checker can see them.
-                if re.search(rb"^(def )?__getattr__[(,]", text, re.M) and path.parts != ("__init__.py",):
-                    target.with_suffix(".pyi").write_text(STUB)
-                continue
-            compiled = has_bytecode(path, len(text))
-            if compiled:
-                archive.writestr(zipfile.ZipInfo(f"{path}c", DATE), bytecode(text, f"{package.name}/{path}"), zipfile.ZIP_DEFLATED, 9)
-            if compiled and lzma:
-                shown[str(path)] = text
-            else:
-                archive.writestr(zipfile.ZipInfo(str(path), DATE), text, zipfile.ZIP_DEFLATED, 9)
-            private = any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__")))
-            if not private and (path.stem == "__init__" or path.parent / "__init__.py" in plain):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.with_suffix(".pyi").write_text(STUB)
-        if lzma:
-            archive.writestr(zipfile.ZipInfo("sources.xz", DATE), lzma.compress(marshal.dumps(shown), preset=9 | lzma.PRESET_EXTREME), zipfile.ZIP_STORED)
+    for path, text in sources.items():
+        target = output / path
+        if path in plain:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text)
+        elif (path.stem == "__init__" or len(path.parts) == 1) and not any(part.startswith("_") for part in (*path.parts[:-1], path.stem.removeprefix("__init__"))):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.with_suffix(".pyi").write_text(STUB)
+    (output / PACK).write_bytes(pack({path: text for path, text in sources.items() if path not in plain}, package.name))
     (output / "py.typed").touch()
     shutil.copy(stub, output / "__init__.pyi")
 

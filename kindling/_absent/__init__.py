@@ -20,6 +20,7 @@ import sys
 from _thread import get_ident
 
 import kindling
+from kindling._importer import with_absent
 
 _QUANTISED = "needs quantised operators that are not there yet; dynamic quantisation of linear and recurrent layers is"
 
@@ -167,7 +168,7 @@ class _Loader:
             _settings.install(module, below)
             return
         module.__all__ = [each for each in declared if each[0] != "_"]
-        kindling._with_absent(module, vars(module))
+        with_absent(module, vars(module))
 
 
 def find(module, name):

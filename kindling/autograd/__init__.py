@@ -2,8 +2,6 @@
 import kindling as _kindling
 from kindling import _C
 
-_kindling._with_archive(__path__)
-
 __all__ = ["Variable", "Function", "backward", "grad_mode", "NestedIOFunction", "detect_anomaly", "set_detect_anomaly", "enable_grad",
            "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled", "variable"]
 

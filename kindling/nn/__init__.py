@@ -1,8 +1,6 @@
 """Layers, losses and the Module class. Every class is loaded with its family's file, at its first use."""
 import kindling as _kindling
 
-_kindling._with_archive(__path__)
-
 _FAMILIES = {
     "module": "Module",
     "container": "Container Sequential ModuleList ModuleDict ParameterList ParameterDict",

@@ -1,8 +1,6 @@
 """Optimizers and learning rate schedules.  Each optimizer lives in a file of its own that loads on first use."""
 import kindling as _kindling
 
-_kindling._with_archive(__path__)
-
 _FILES = {"Adafactor": "_adafactor", "Adadelta": "adadelta", "Adagrad": "adagrad", "Adam": "adam", "Adamax": "adamax",
           "AdamW": "adamw", "ASGD": "asgd", "LBFGS": "lbfgs", "Muon": "_muon", "NAdam": "nadam",
           "Optimizer": "optimizer", "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop", "SGD": "sgd",

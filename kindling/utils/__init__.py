@@ -1,8 +1,6 @@
 """Tools around the framework: data loading, checkpointing, hooks, trees, DLPack.  Submodules load on first use."""
 import kindling as _kindling
 
-_kindling._with_archive(__path__)
-
 _DEVICES = ("rename_privateuse1_backend", "generate_methods_for_privateuse1_backend", "register_device_hooks")
 
 

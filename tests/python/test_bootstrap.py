@@ -51,9 +51,10 @@ def copy(tmp_path):
     """The start of a package without its libraries."""
     folder = tmp_path / "kindling"
     folder.mkdir()
-    shutil.copy(PACKAGE / "__init__.py", folder)
-    if (PACKAGE / "_archive.zip").exists():
-        shutil.copy(PACKAGE / "_archive.zip", folder)
+    for name in ("__init__.py", "_importer.py"):
+        shutil.copy(PACKAGE / name, folder)
+    if (PACKAGE / "_modules.pack").exists():
+        shutil.copy(PACKAGE / "_modules.pack", folder)
     else:
         shutil.copy(PACKAGE / "_bootstrap.py", folder)
     return folder

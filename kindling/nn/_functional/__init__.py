@@ -1,9 +1,6 @@
 """The families of kindling.nn.functional, and how they give way to __torch_function__."""
-import kindling as _kindling
 import kindling.nn as _nn
 from kindling import _C
-
-_kindling._with_archive(__path__)
 
 # Fast native tests whether an argument has __torch_function__.
 has_one = _C._has_torch_function_unary

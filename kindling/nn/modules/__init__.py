@@ -2,7 +2,5 @@
 import kindling as _kindling
 import kindling.nn as _nn
 
-_kindling._with_archive(__path__)
-
 __all__ = list(_nn._CLASSES)
 __getattr__, __dir__ = _kindling._lazy_parts(globals(), _nn._CLASSES, (*_nn._FAMILIES, "utils", "lazy"))

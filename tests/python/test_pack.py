@@ -1,12 +1,13 @@
-"""The Python modules of a wheel: those that starting needs are files, the others work from the archive as files would."""
+"""The Python modules of a wheel: all but a few work from one packed file as files would."""
 
 import importlib.util
 import inspect
 import lzma
 import marshal
+import os
+import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,9 @@ import pytest
 import kindling
 
 ROOT = Path(__file__).parents[2]
-ARCHIVE = Path(kindling.__path__[1])
+PACK = Path(kindling.__path__[-1])
 
-pytestmark = pytest.mark.skipif(not ARCHIVE.exists(), reason="not an ordinary installation")
+pytestmark = pytest.mark.skipif(not PACK.is_file(), reason="not an ordinary installation")
 
 
 def load(path):
@@ -26,13 +27,13 @@ def load(path):
     return module
 
 
-def ask(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+def ask(code, **more):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", **more)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_files_are_what_starting_loads():
+def test_the_first_block_is_what_starting_loads():
     startup, stage = load(ROOT / "benchmarks" / "startup.py"), load(ROOT / "tools" / "stage_python.py")
     program = startup.IMPORTS + (
         "import torch.utils\nfrom torch import nn\n"
@@ -41,9 +42,9 @@ def test_files_are_what_starting_loads():
     )
     loaded = {name for name in startup.look(program, run=True)["modules"] if name.split(".")[0] == "kindling"}
     loaded = {name.removeprefix("kindling").removeprefix(".") for name in loaded} - {"_C"}
-    # The command's own file is `__main__`, and the others are for child interpreters only.
-    files = {name.removesuffix("__init__").removesuffix(".") for name in stage.FILES} - {"__main__", "_as_torch.torch", "_as_torch.functorch"}
-    assert {name for name in loaded if not name.startswith("_C.")} == files
+    # `_importer` runs before anything else, the command's own file is `__main__`, and the others are for child interpreters only.
+    start = {name.removesuffix("__init__").removesuffix(".") for name in stage.START} | {"", "_importer"}
+    assert {name for name in loaded if not name.startswith("_C.")} == start
 
 
 def test_functions_that_only_scripts_read_have_their_source_alone():
@@ -53,19 +54,50 @@ def test_functions_that_only_scripts_read_have_their_source_alone():
     assert "avg_pool1d" in inspect.getsource(function)
 
 
-def test_every_module_is_a_file_or_in_the_archive_once():
-    sources = {str(path.relative_to(ROOT / "kindling")) for path in (ROOT / "kindling").rglob("*.py")}
-    files = {str(path.relative_to(ARCHIVE.parent)) for path in ARCHIVE.parent.rglob("*.py")}
-    has_bytecode = load(ROOT / "tools" / "stage_python.py").has_bytecode
-    with zipfile.ZipFile(ARCHIVE) as archive:
-        names = {entry.filename for entry in archive.infolist()} - {"sources.xz"}
-        shown = marshal.loads(lzma.decompress(archive.read("sources.xz")))
-        sizes = {name: len(archive.read(name)) for name in names if name.endswith(".py")} | {name: len(text) for name, text in shown.items()}
-    packed = set(sizes)
-    assert {name for name in packed if has_bytecode(Path(name), sizes[name])} == set(shown)
-    assert names == {name + "c" if name in shown else name for name in packed}
-    assert all(text == (ROOT / "kindling" / name).read_bytes() for name, text in shown.items())
-    assert files | packed == sources and not files & packed
+def test_every_module_is_a_file_or_in_the_pack_once():
+    from kindling import _importer
+
+    sources = {str(path.relative_to(ROOT / "kindling")): path.read_bytes() for path in (ROOT / "kindling").rglob("*.py")}
+    files = {str(path.relative_to(PACK.parent)) for path in PACK.parent.rglob("*.py")}
+    stage = load(ROOT / "tools" / "stage_python.py")
+    shown = marshal.loads(lzma.decompress(_importer.sources()))
+    lines = [line.split() for line in _importer._index.decode().splitlines() if line and not line.startswith("sources.xz")]
+    packed = {}
+    for key, kind, *place in lines:
+        path = key + ("/__init__.py" if "p" in kind else ".py")
+        assert path not in packed
+        packed[path] = "c" in kind
+        if "c" not in kind:
+            assert _importer._part(kind, *place) == sources[path], path
+    assert {path for path, compiled in packed.items() if compiled} == set(shown)
+    assert all(stage.has_bytecode(Path(path), len(sources[path])) == compiled for path, compiled in packed.items())
+    assert all(text == sources[path] for path, text in shown.items())
+    assert files | set(packed) == set(sources) and not files & set(packed)
+
+
+def test_a_pack_that_is_replaced_or_of_another_python_is_told(tmp_path):
+    package = tmp_path / "kindling"
+    package.mkdir()
+    for file in PACK.parent.iterdir():
+        (shutil.copy if file == PACK else os.symlink)(file, package / file.name)
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+import kindling, kindling.nn
+with open(kindling.__path__[1], "r+b") as file:
+    file.seek(4)
+    file.write(b"changed")
+try:
+    import kindling.fft
+except ImportError as error:
+    print(error)
+"""
+    assert ask(code) == f"kindling was replaced in {package} while this process runs: start it again\n"
+    shutil.copy(PACK, package / PACK.name)
+    with open(package / PACK.name, "r+b") as file:
+        file.write(b"abcd")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    assert done.stderr.splitlines()[-1] == f"ImportError: {package / PACK.name} is of another Python: install kindling again with this one"
 
 
 def test_source_help_and_pickles():
@@ -77,7 +109,7 @@ def test_source_help_and_pickles():
         "assert 'normal distribution' in pydoc.render_doc(D.Normal)\n"
         "assert str(pickle.loads(pickle.dumps(nn.LSTM(2, 3)))) == 'LSTM(2, 3)'\n"
         "print(D.__spec__.loader.__class__.__name__, nn.Linear.__module__)\n"
-    ) == "_Loader kindling.nn.modules.linear\n"
+    ) == "PackedLoader kindling.nn.modules.linear\n"
 
 
 def test_sources_under_the_alias_and_without_lzma():
@@ -97,7 +129,7 @@ def test_traceback_shows_the_source():
     assert 'File "kindling/distributions/normal.py", line ' in text and "\n    super().__init__(" in text
 
 
-def test_names_of_the_archive_are_listed():
+def test_names_of_the_pack_are_listed():
     import pkgutil
 
     assert {"distributions", "fft", "nn"} <= set(dir(kindling)) and {"data", "hooks"} <= set(dir(kindling.utils))
