@@ -5,7 +5,6 @@
 #include "core/opaque.h"
 #include "core/profile.h"
 
-#include <cstdarg>
 #include <new>
 
 #include "core/autocast.h"
@@ -207,115 +206,6 @@ void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* res
     }
 }
 
-namespace {
-
-/// The boxed arguments of a generated function, from what it passed on.
-struct Given {
-    static constexpr int room = 64;
-    va_list list;
-    alignas(Value) unsigned char memory[room * sizeof(Value)];  // not an array: only what is used is made
-    Value* values() { return reinterpret_cast<Value*>(memory); }
-    template <class T> Value by_address() { return Value(*va_arg(list, const T*)); }
-
-    /// All arguments but `r`s go to `values`; those to `results`. Returns how many results there are.
-    int read(const char* letters, Tensor** results) {
-        int count = 0;
-        Value* next = values();
-        while (char letter = *letters++) {
-            if (letter == 'r') { results[count++] = va_arg(list, Tensor*); continue; }
-            KINDLING_ASSERT(next < values() + room);
-            new (next++) Value(letter == 'o' ? optional(*letters++) : plain(letter));
-        }
-        return count;
-    }
-    Value plain(char letter) {
-        switch (letter) {
-            case 't': return by_address<Tensor>();
-            case 's': return by_address<Scalar>();
-            case 'i': return va_arg(list, int64_t);
-            case 'b': return va_arg(list, int) != 0;
-            case 'd': return va_arg(list, double);
-            case 'I': return by_address<IntList>();
-            case 'l': return by_address<TensorList>();
-            case 'T': return by_address<Text>();
-            case 'D': return static_cast<DType>(va_arg(list, int));
-            case 'L': return static_cast<Layout>(va_arg(list, int));
-            case 'M': return static_cast<MemoryFormat>(va_arg(list, int));
-            case 'V': return by_address<Device>();
-            case 'G': return va_arg(list, Generator*);
-            case 'R': return by_address<Ref<Storage>>();
-            case 'v': return by_address<Value>();
-            case 'F': return by_address<Span<double>>();
-            case 'B': return by_address<Span<bool>>();
-            case 'S': return by_address<Span<Scalar>>();
-        }
-        KINDLING_ASSERT(false);
-        return {};
-    }
-    Value optional(char letter) {
-        switch (letter) {
-            case 's': return by_address<std::optional<Scalar>>();
-            case 'i': return by_address<std::optional<int64_t>>();
-            case 'b': return by_address<std::optional<bool>>();
-            case 'd': return by_address<std::optional<double>>();
-            case 'I': return by_address<std::optional<IntList>>();
-            case 'T': return by_address<std::optional<Text>>();
-            case 'L': return by_address<std::optional<Layout>>();
-            case 'M': return by_address<std::optional<MemoryFormat>>();
-            case 'V': return by_address<std::optional<Device>>();
-            case 'F': return by_address<std::optional<Span<double>>>();
-        }
-        KINDLING_ASSERT(false);
-        return {};
-    }
-};
-
-}  // namespace
-
-static int call_given(Given& given, int index, const char* letters, Value* results, Tensor** targets) {
-    int count = given.read(letters, targets);
-    call(operator_at(static_cast<uint16_t>(index)), given.values(), results);
-    return count;
-}
-
-// An error leaves without va_end, which has nothing to do in this ABI.
-Tensor call_tensor(int index, const char* letters, ...) {
-    Given given;
-    va_start(given.list, letters);
-    Value result;
-    call_given(given, index, letters, &result, nullptr);
-    va_end(given.list);
-    return result.take_tensor();
-}
-
-void call_many(int index, const char* letters, ...) {
-    Given given;
-    va_start(given.list, letters);
-    Value values[8];
-    Tensor* targets[8];
-    int count = call_given(given, index, letters, values, targets);
-    va_end(given.list);
-    for (int i = 0; i < count; i++) *targets[i] = values[i].take_tensor();
-}
-
-std::vector<Tensor> call_list(int index, const char* letters, ...) {
-    Given given;
-    va_start(given.list, letters);
-    Value result;
-    call_given(given, index, letters, &result, nullptr);
-    va_end(given.list);
-    return result.take_list();
-}
-
-Value call_value(int index, const char* letters, ...) {
-    Given given;
-    va_start(given.list, letters);
-    Value result;
-    call_given(given, index, letters, &result, nullptr);
-    va_end(given.list);
-    return result;
-}
-
 void call_by_name(const char* name, const char* overload, std::atomic<const Operator*>& found, Value* arguments, Value* results) {
     const Operator* op = found.load(std::memory_order_relaxed);
     if (!op) {
@@ -324,15 +214,6 @@ void call_by_name(const char* name, const char* overload, std::atomic<const Oper
         found.store(op, std::memory_order_relaxed);
     }
     call(*op, arguments, results);
-}
-
-void call_void(int index, const char* letters, ...) {
-    Given given;
-    va_start(given.list, letters);
-    Value results[4];
-    call_given(given, index, letters, results, nullptr);
-    va_end(given.list);
-    for (auto& result : results) result.discard();
 }
 
 }  // namespace kindling

@@ -110,14 +110,4 @@ private:
     void* state_;
 };
 
-// Calls of the generated C++ functions: the operator's number, a letter for each argument (tools/generate.py has them),
-// and the arguments, numbers as they are, all others by address. One reader of letters in place of boxing in 2,000
-// functions.
-Tensor call_tensor(int index, const char* letters, ...);
-/// Each `r` in front stands for the address of a Tensor that takes a result.
-void call_many(int index, const char* letters, ...);
-std::vector<Tensor> call_list(int index, const char* letters, ...);
-Value call_value(int index, const char* letters, ...);
-void call_void(int index, const char* letters, ...);
-
 }  // namespace kindling

@@ -27,6 +27,12 @@ template <Literal name, Literal overload, class... A> Tensor call_out(const A&..
     call_by_name(name.text, overload.text, found, given, &result);
     return result.take_tensor();
 }
+/// The same for an operator without a result: it writes into tensors of a list.
+template <Literal name, Literal overload, class... A> void call_into(const A&... arguments) {
+    static constinit std::atomic<const Operator*> found{nullptr};
+    Value given[] = {Value(arguments)...}, none;
+    call_by_name(name.text, overload.text, found, given, &none);
+}
 /// The same for several results.
 template <Literal name, Literal overload, class R, class... A> R call_outs(const A&... arguments) {
     static constinit std::atomic<const Operator*> found{nullptr};

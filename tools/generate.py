@@ -2,7 +2,7 @@
 
     python tools/generate.py OUTPUT_FOLDER operators/*.cpp
 
-Writes generated/: index.cpp (names -> declarations), functions.h and functions_*.cpp (the C++ functions), out_functions.h (those with out=),
+Writes generated/: index.cpp (names -> declarations), functions.h and functions.cpp (the C++ functions), out_functions.h (those with out=),
 tensor_methods.inc (methods of Tensor), numbers.h; and operators.json (for stubs, docs and tests).
 Refuses a declaration that leaves a question open.
 """
@@ -305,45 +305,38 @@ def required(arguments, skip_self=False):
     return count - (1 if skip_self else 0)
 
 
-# How core/dispatch.cpp is told what an argument is: a letter each, behind an "o" for an optional one.
+# How core/forward.cpp is told what an argument is: a letter each, behind an "o" for an optional one; and what a result is.
 LETTERS = {"const Tensor&": "t", "const Scalar&": "s", "Scalar": "s", "int64_t": "i", "double": "d", "bool": "b", "Text": "T",
            "DType": "D", "Layout": "L", "Device": "V", "MemoryFormat": "M", "Generator*": "G", "const Ref<Storage>&": "R",
            "const Value&": "v", "TensorList": "l", "IntList": "I", "Span<double>": "F", "Span<bool>": "B", "Span<Scalar>": "S"}
+RESULT_LETTERS = {"Tensor": "t", "std::vector<Tensor>": "l", "Scalar": "s", "void": ".", "bool": "b", "int64_t": "i", "DType": "D"}
 
 
-def passed(argument):
-    """(letters, C++ expression) of an argument as it goes through `...`: numbers as they are, the others by address."""
-    kind, name = cpp_type(argument["type"]), cpp_name(argument["name"])
+def letter(kind):
     optional = re.fullmatch(r"std::optional<(.*)>", kind)
-    if optional:
-        return "o" + LETTERS[optional[1]], "&" + name
-    letter = LETTERS[kind]
-    if letter in "idG":
-        return letter, name
-    if letter in "bDLM":
-        return letter, f"int({name})"
-    return letter, "&" + name
+    return "o" + LETTERS[optional[1]] if optional else LETTERS[kind]
 
 
-def body_text(result, results, arguments, number):
-    letters, given = zip(*map(passed, arguments)) if arguments else ((), ())
-    call = ", ".join([str(number), '"' + "".join(letters) + '"', *given])
-    if result == "void":
-        return f"    call_void({call});"
-    if result == "Tensor":
-        return f"    return call_tensor({call});"
-    if result == "std::vector<Tensor>":
-        return f"    return call_list({call});"
+def letters(result, results, arguments):
+    """What core/forward.cpp is told of a function; None if its result is a tuple of other things than tensors."""
     if result.startswith("std::tuple<"):
-        if "std::vector" in result or "int64_t" in result or "double" in result:
-            return None
-        places = ", ".join(f"&std::get<{place}>(results_)" for place in range(len(results)))
-        number, rest = call.split(", ", 1)
-        letters, *given = rest.split(", ", 1)
-        call = ", ".join([number, f'"{"r" * len(results)}{letters[1:]}', places, *given])
-        return f"    {result} results_;\n    call_many({call});\n    return results_;"
-    convert = {"bool": ".integer != 0", "int64_t": ".integer", "double": ".real", "Scalar": ".scalar()", "DType": ".dtype"}[result]
-    return f"    return call_value({call}){convert};"
+        first = str(len(results)) if set(result[11:-1].split(", ")) == {"Tensor"} and len(results) < 8 else None
+    else:
+        first = RESULT_LETTERS[result]
+    return first and first + "".join(letter(cpp_type(argument["type"])) for argument in arguments)
+
+
+class Letters:
+    """The distinct texts of letters, one behind the other."""
+
+    def __init__(self):
+        self.text, self.places = "", {}
+
+    def place(self, letters):
+        if letters not in self.places:
+            self.places[letters] = len(self.text)
+            self.text += letters + "\0"
+        return self.places[letters]
 
 
 def members_of_tensor(path):
@@ -526,7 +519,7 @@ def write_index(folder, families, every):
 
 def write_functions(folder, every):
     head, methods, outs, taken = [], [], [], {}
-    bodies = []
+    bodies, pool = [], Letters()
     own_members = members_of_tensor(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "core", "tensor.h"))
     for number, declaration in enumerate(every):
         for form, name, overload, arguments, results in declaration.forms():
@@ -539,8 +532,8 @@ def write_functions(folder, every):
                 ordered, spelled = arguments, name
             spelled = cpp_name(spelled)
             result = cpp_result(results)
-            body = body_text(result, results, arguments, 3 * number + form)
-            if body is None:
+            text = letters(result, results, ordered)
+            if text is None:
                 continue
             least, most = required(ordered), len(ordered)
             clash = False
@@ -558,33 +551,33 @@ def write_functions(folder, every):
             taken.setdefault(spelled, []).append((key_of(ordered), least, most))
             if form == 2 and "_backward" in name and result == "Tensor":
                 continue                                    # parts of derivatives: nobody calls them into memory of their own
-            if form == 2 and (result == "Tensor" or result.startswith("std::tuple<")):
-                call = f"call_out<\"{name}\", \"{overload}\">" if result == "Tensor" else f"call_outs<\"{name}\", \"{overload}\", {result}>"
+            if form == 2:
+                call = {"Tensor": "call_out", "void": "call_into"}.get(result, "call_outs") + f'<"{name}", "{overload}"'
+                call += f", {result}>" if result not in ("Tensor", "void") else ">"
                 given = ", ".join(cpp_name(argument["name"]) for argument in arguments)
-                outs.append(f"inline {result} {spelled}({signature(ordered, defaults)}) {{ return {call}({given}); }}")
+                outs.append(f"inline {result} {spelled}({signature(ordered, defaults)}) {{ {'return ' * (result != 'void')}{call}({given}); }}")
                 continue
             head.append(f"{result} {spelled}({signature(ordered, defaults)});")
-            bodies.append(f"{result} {spelled}({signature(ordered, False)}) {{\n{body}\n}}")
-            is_method = (form != 2 and declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self"
-                         and name not in own_members)
-            if is_method:
-                first = [argument["name"] for argument in ordered if argument["name"] != "self"]
-                if result == "void":
-                    continue
-                inner = ", ".join(["*this", *map(cpp_name, first)])
+            where = "kindling_forward_numbers" if text[0] in ".biD" else "kindling_forward"
+            what = 3 * number + form | pool.place(text) << 16
+            body = f"{{ KINDLING_FORWARD({where}, {what}); }}"
+            kinds = [cpp_type(argument["type"]) for argument in ordered]
+            bodies.append(f"FORWARDS {result} {spelled}({', '.join(kinds)}) {body}")
+            if (declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self" and name not in own_members
+                    and result != "void"):      # `this` comes as the argument would
                 methods.append(f"    {result} {spelled}({signature(ordered, defaults, True)}) const;")
-                bodies.append(f"{result} Tensor::{spelled}({signature(ordered, False, True)}) const {{\n"
-                              f"    return kindling::{spelled}({inner});\n}}")
+                bodies.append(f"FORWARDS {result} Tensor::{spelled}({', '.join(kinds[1:])}) const {body}")
+    if 3 * len(every) > 65536 or len(pool.text) > 65536:
+        raise Refused("core/forward.h has 16 bits for the operator's number and for the place of its letters")
     prelude = "// Written by tools/generate.py from the operator declarations.\n"
     write(folder, "functions.h", prelude + '#pragma once\n#include <tuple>\n\n#include "core/value.h"\n\nnamespace KINDLING_VISIBLE kindling {\n\n'
           + "\n".join(head) + "\n\n}  // namespace kindling\n")
     write(folder, "out_functions.h", prelude + '#pragma once\n#include "core/named.h"\n\nnamespace kindling {\n\n' + "\n".join(outs) + "\n\n}  // namespace kindling\n")
     write(folder, "tensor_methods.inc", prelude + "\n".join(methods) + "\n")
-    parts = 4
-    for part in range(parts):
-        text = "\n\n".join(bodies[part::parts])
-        write(folder, f"functions_{part}.cpp", prelude + '#include "generated/functions.h"\n\n#include "core/dispatch.h"\n\n'
-              f"namespace kindling {{\n\n{text}\n\n}}  // namespace kindling\n")
+    quoted = "\n".join(f'    "{each}\\0"' for each in pool.text.split("\0")[:-1])
+    write(folder, "functions.cpp", prelude + '#include "generated/functions.h"\n\n#include "core/forward.h"\n\n'
+          "#define FORWARDS [[gnu::naked]]\n\n"
+          f"namespace kindling {{\n\nconst char forward_letters[] =\n{quoted};\n\n" + "\n".join(bodies) + "\n\n}  // namespace kindling\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ As files all would have 3.5 times the size: the installer compiles each one with
 import ast
 import hashlib
 import marshal
-import re
 import shutil
 import sys
 import zlib
