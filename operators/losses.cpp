@@ -597,16 +597,17 @@ OPERATORS(losses) {
             if (by_product) {
                 IntList last = generated::ints<-1>();
                 Tensor a = sum(mul(x1, x1), last, true), b = sum(mul(x2, x2), last, true);
-                Tensor squares = add(add(mul(matmul(x1, transpose(x2, -2, -1)), number(-2)), a), transpose(b, -2, -1));
-                return _sqrt_at_zero(clamp_min(squares, Scalar(0)));
+                // |x1|^2 + |x2|^2 - 2 x1 x2 as one product: the sums would be two more passes over the result.
+                Tensor left = cat({mul(x1, number(-2)), a, ones_like(a)}, -1), right = cat({x2, ones_like(b), b}, -1);
+                return _sqrt_or_zero(matmul(left, transpose(right, -2, -1)));
             }
             Tensor difference = sub(unsqueeze(x1, -2), unsqueeze(to(x2, x1.dtype()), -3));
             return x1.size(-1) ? row_norms(difference, p) : sum(difference, IntList({-1}));   // of nothing: 0, whatever the norm
         }),
     });
-    declare("_sqrt_at_zero(Tensor self) -> Tensor", {
-        doc("sqrt with derivative 0 at 0"), in(space::Hidden), no_inplace(),
-        pointwise([](auto x) { return sqrt(x); }),
+    declare("_sqrt_or_zero(Tensor self) -> Tensor", {
+        doc("sqrt, 0 of what is negative, with derivative 0 where it is 0"), in(space::Hidden), no_inplace(),
+        pointwise([](auto x) { return sqrt(max(like(x, 0), x)); }),
         derivative("self", GIVEN(Tensor grad, Tensor result) { return where(eq(result, Scalar(0)), zero(), div(grad, mul(result, number(2)))); }),
     });
     declare("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", {
