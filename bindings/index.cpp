@@ -14,7 +14,7 @@ static Tensor select(const Tensor& self, int64_t dim, int64_t index, int64_t sho
     if (impl->ndim == 0)
         fail(ErrorKind::Index, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor "
                                "to a number");
-    int64_t size = impl->shape[dim];
+    int64_t size = dim < impl->ndim ? impl->shape[dim] : 0;   // a second ellipsis counts dimensions that are not there
     KINDLING_CHECK(Index, index >= -size && index < size, "index %lld is out of bounds for dimension %lld with size %lld",
                    static_cast<long long>(index), static_cast<long long>(shown_dim), static_cast<long long>(size));
     return op_select(self, dim, index);
@@ -50,7 +50,9 @@ static Tensor slice(const Tensor& self, int64_t dim, PyObject* object) {
         note_traced_place(s->start, 2);
         note_traced_place(s->stop, 3);
         note_traced_place(s->step, 4);
-    } else if (s->start == Py_None && s->stop == Py_None && step == 1) return self;  // a[:] changes nothing here
+    } else if (step == 1 && (dim < self.dim() ? s->start == Py_None && s->stop == Py_None : start == 0 && stop >= 0 && !self.is_meta())) {
+        return self;  // a[:] changes nothing here, nor does the start of a dimension that is not there (a[..., ..., :1])
+    }
     return op_slice(self, dim, start, stop, step);
 }
 
@@ -123,7 +125,7 @@ static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count
             if (int_of_object(object, index) == Fit::Raised) throw_python();
             result = select(result, dim, index, shown++);
         } else if (PySlice_Check(object)) {
-            if (result.dim() <= dim) fail(ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
+            if (result.dim() == 0) fail(ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
             result = slice(result, dim, object);
             dim++;
             shown++;

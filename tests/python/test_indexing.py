@@ -25,6 +25,7 @@ READS = ["0", "-1", "1:2", "::2", "1:", ":-1", "...", "None", "0, 1", "0, 1, 2",
          "j % 2, j", "torch.tensor([0, 1]), :, torch.tensor([1, 2])", "None, i % 2, ..., i", "..., [0, 3]", "slice(None)", "slice(0, 1)", "()",
          "(slice(None), 1)", "torch.tensor([], dtype=torch.int64)", "[]", "0, k", ":, torch.tensor([True, False, True])", "torch.tensor([0, 1], dtype=torch.uint8)",
          "2", "0, 3", "0, 0, 0, 0", "..., ...", "'x'", "1.5", "::0", "::-1", "torch.tensor([5])", "torch.tensor([0.5])", "{}", "torch.tensor([True])",
+         "..., ..., :", "..., ..., 0:, :", "0, ..., ..., :", "..., ..., :1", "..., ..., :-1", "..., ..., 1:", "..., ..., ::2", "..., ..., ::-1", "..., ..., :, None",
          "range(2)", "0, [0, 1], [1, 2]", "[0, 1], 1", "slice(torch.tensor(0), torch.tensor(1))", "k, k", "None, None", "True, 0", "0, True"]
 
 
@@ -40,12 +41,19 @@ WRITES = ["a[0] = 1", "a[0, 1] = 2.5", "a[:, 1] = 3", "a[..., -1] = s", "a[:] = 
           "a[a > 100] = 1", "a[0, 0] = torch.arange(4)", "a[::2] = a[1:]", "m[0] = 2.7", "m[k] = 0", "m[k] += 1", "v[2:5] *= 10", "a[0][1][2] = 99",
           # More dimensions than there is room for: nothing may be read or written beside the memory.
           "v[0] = torch.tensor([5, 7])", "m[0] = torch.ones(2, 4)", "m[0, 0] = torch.ones(2, 1)", "m[:1] = torch.ones(2, 2, 4)", "v[1] = torch.ones(0)",
-          "m[0] = torch.ones(2, 1, 4)", "m[0, :1] = torch.ones(2, 1)", "v[...] = torch.ones(2)", "m[0, 0] = torch.ones(1, 1)", "m[0] = torch.ones(1, 4)"]
+          "a[..., ..., :] = 1", "a[..., ..., :, 1:] = 1", "m[0] = torch.ones(2, 1, 4)", "m[0, :1] = torch.ones(2, 1)", "v[...] = torch.ones(2)", "m[0, 0] = torch.ones(1, 1)", "m[0] = torch.ones(1, 4)"]
 
 
 @pytest.mark.parametrize("statement", WRITES)
 def test_write(statement):
     same(f"{statement}\na, m, v", SETUP)
+
+
+@pytest.mark.parametrize("statement", ["a[..., ..., 0]", "a[..., ..., 5]", "a[..., ..., :, 0] = 1", "s[..., :]", "a[0, 0, 0, ..., :]", "torch.ones(2, 2, device='meta')[..., ..., :]",
+                                       "torch.ones(2, 2, device='meta')[..., ..., :1]"])
+def test_dimensions_that_are_not_there(statement):
+    """A second ellipsis counts the dimensions of the first again."""
+    same(f"{statement}\na", SETUP, message=False)
 
 
 def test_views_alias():
