@@ -493,7 +493,7 @@ OPERATORS(random) {
         }),
     });
     declare("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", {
-        doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), not_differentiable(),
+        doc("Dirichlet numbers; the last dimension is one distribution"), in(space::Torch), random_numbers(), no_derivative(),
         kernel([](KernelCall& call, const Tensor& self, Generator* generator) {
             need_single(self, "dirichlet");
             return draws_by(call, self, generator);
@@ -511,7 +511,7 @@ OPERATORS(random) {
         derivative("self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
     });
     declare("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", {
-        doc("Binomial numbers"), broadcasts(), in(space::Torch), random_numbers(), not_differentiable(), no_out(),
+        doc("Binomial numbers"), broadcasts(), in(space::Torch), random_numbers(), no_derivative(), no_out(),
         kernel([](KernelCall& call, const Tensor& count, const Tensor& prob, Generator* generator) {
             Sizes sizes = broadcast_sizes(count.sizes(), prob.sizes(), "binomial");
             for (const Tensor* each : {&count, &prob})

@@ -299,14 +299,14 @@ OPERATORS(sparse_products) {
         }),
     });
     declare("hspmm(Tensor mat1, Tensor mat2) -> Tensor", {
-        doc("The product of a COO and a strided matrix as COO with one sparse dimension: the rows that mat1 has"), takes_sparse(), not_differentiable(), no_out(),
+        doc("The product of a COO and a strided matrix as COO with one sparse dimension: the rows that mat1 has"), takes_sparse(), no_derivative(), no_out(),
         kernel([](const Tensor& mat1, const Tensor& mat2) {
             Tensor rows, values = product_rows(mat1, mat2, rows);
             return make_coo({mat1.size(0), mat2.size(1)}, unsqueeze(rows, 0), values);
         }),
     });
     declare("sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * mat1 @ mat2 as COO, for COO self and mat1"), takes_sparse(), not_differentiable(), no_out(),
+        doc("beta * self + alpha * mat1 @ mat2 as COO, for COO self and mat1"), takes_sparse(), no_derivative(), no_out(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, is_coo(self), "tensor.sspaddmm(...) can only be called on sparse tensors");
             Tensor rows, values = scaled(product_rows(mat1, mat2, rows), alpha);

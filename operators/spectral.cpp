@@ -258,7 +258,7 @@ OPERATORS(spectral) {
         }),
     });
     declare("_linalg_eigvals(Tensor self) -> Tensor", {
-        doc("Eigenvalues of square matrices, complex"), raises_by_value(), in(space::Torch), not_differentiable(),
+        doc("Eigenvalues of square matrices, complex"), raises_by_value(), in(space::Torch), no_derivative(),
         kernel([](KernelCall& call, const Tensor& self) { eig(call, self, false, "linalg.eigvals"); },
                [](const Array& A, const Array& w, Workspace room) { find_spectrum(A, w, Array(), room); }),
     });

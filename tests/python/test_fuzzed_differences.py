@@ -807,3 +807,14 @@ def test_covariance_of_one_weighted_number(number, weight):
             warnings.simplefilter("ignore")
             result = [t.cov(t.tensor([number]), aweights=t.tensor([weight])), t.cov(t.tensor([[number], [number]]), aweights=t.tensor([weight]))]
         assert all(x.isnan().all() for x in result)
+
+
+@pytest.mark.parametrize("line", ["t._sample_dirichlet(x)", "t.binomial(x, x)", "t.binomial(t.ones(2, 2), x)", "t.binomial(x, t.ones(2, 2))", "t.ops.aten._linalg_eigvals(x).abs()", "t.hspmm(sparse, x)",
+                                  "t.hspmm(sparse.requires_grad_(), t.ones(2, 2))", "t.sspaddmm(sparse, sparse, x)"])
+def test_what_has_no_formula_refuses_in_backward(line):
+    """And is not taken for a constant."""
+    for t in (torch, kindling):
+        result = eval(line, {"t": t, "x": t.full((2, 2), 0.5, requires_grad=True), "sparse": t.eye(2).to_sparse()})
+        assert result.requires_grad
+        with pytest.raises(RuntimeError, match="derivative for .* is not implemented"):
+            result.sum().backward()
