@@ -374,25 +374,26 @@ OPERATORS(products) {
     });
     declare("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
         doc("beta * self + alpha * outer(vec1, vec2)"), inplace_is_method(), out_castable(), has_inplace(),
-        composition([](const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
+        composition([](const Tensor& given, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got %ld-D", vec1.dim());
             KINDLING_CHECK(Runtime, vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got %ld-D", vec2.dim());
             ResultType promoted;
-            for (const Tensor* each : {&self, &vec1, &vec2}) promoted.add(*each->impl());
+            const Tensor spread = expand(given, {vec1.size(0), vec2.size(0)});   // so that a number counts as a tensor, as in torch
+            for (const Tensor* each : {&spread, &vec1, &vec2}) promoted.add(*each->impl());
             check_kind(beta, promoted.get(), "beta");
             check_fits(beta, promoted.get());
             check_kind(alpha, promoted.get(), "alpha");
             check_fits(alpha, promoted.get());
             auto number = [&](const Scalar& s) { return wrap_number(s.is_complex() && !is_complex(promoted.get()) ? Scalar(s.to_double()) : s); };
-            expanded_strides(self.sizes(), self.strides(), {vec1.size(0), vec2.size(0)});
+            // All is computed in the dtype of all three, as torch does: what would wrap in bytes does not beside a float.
+            const Tensor self = to(given, promoted.get()), first = to(vec1, promoted.get()), second = to(vec2, promoted.get());
             if (promoted.get() == DType::Bool) {
-                Tensor product = outer(vec1, vec2);
+                Tensor product = outer(first, second);
                 if (!alpha.to_bool()) product = zeros_like(product);
                 return beta.to_bool() ? logical_or(self, product) : product;
             }
-            Tensor product = outer(alpha.equals(1) ? vec1 : mul(vec1, number(alpha)), vec2);
+            Tensor product = outer(alpha.equals(1) ? first : mul(first, number(alpha)), second);
             if (beta.equals(0)) {
-                product = to(product, promoted.get());
                 // What self holds does not matter, NaN neither; that it takes part does: its gradient is 0.
                 return thread_state.grad_mode && self.requires_grad() ? add(masked_fill(self, ones({}, DType::Bool), Scalar(0)), product) : product;
             }

@@ -44,6 +44,13 @@ torch.conv3d(torch.ones(3, 3, 5, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2
 torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format=torch.channels_last)])
 """
 VALUES = """
+torch.addr(torch.tensor([1.5]), torch.tensor([3], dtype=torch.uint64), torch.tensor([5], dtype=torch.uint8))
+torch.addr(torch.tensor(1.5), torch.tensor([100, 3], dtype=torch.uint8), torch.tensor([100, 3], dtype=torch.uint8), beta=0)
+torch.addr(torch.tensor([1], dtype=torch.uint8), torch.tensor([100], dtype=torch.int8), torch.tensor([100], dtype=torch.int8))
+torch.addr(torch.tensor([1.5]), torch.tensor([100], dtype=torch.int8), torch.tensor([3], dtype=torch.int8), alpha=2)
+torch.addr(torch.tensor([100], dtype=torch.int8), torch.tensor([100], dtype=torch.int16), torch.tensor([3], dtype=torch.int8), beta=3)
+torch.addr(torch.tensor(1.), torch.tensor([100.]).bfloat16(), torch.tensor([100]))
+torch.addr(torch.tensor([3], dtype=torch.uint64), torch.tensor([5.]), torch.tensor([1 + 1j]), beta=2)
 torch.ops.aten.smooth_l1_loss(torch.tensor([True, False]), torch.tensor([2., 1.5]), 1, 0.)
 torch.ops.aten.smooth_l1_loss(torch.tensor([2., 1.5]).half(), torch.tensor([True, False]), 0, 0.)
 torch.abs(torch.tensor([3 + 4j, -2]), out=torch.empty(2, dtype=torch.complex64))
@@ -116,6 +123,8 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.addr(torch.tensor([1], dtype=torch.uint64), torch.tensor([3], dtype=torch.uint64), torch.tensor([5], dtype=torch.uint8))
+torch.addr(torch.ones(3, 3), torch.ones(2), torch.ones(2))
 torch.nn.functional.smooth_l1_loss(torch.tensor([True, False]), torch.tensor([2., 1.5]), beta=0.)
 torch.ones(2, dtype=torch.complex64).clamp(None)
 torch.ones(2, dtype=torch.complex64).clamp_(None, None)
