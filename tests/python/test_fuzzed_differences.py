@@ -123,6 +123,13 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.index_select(torch.ones(0, 2), 0, torch.tensor([0]))
+torch.index_select(torch.ones(2, 3, 0), 1, torch.tensor([3]), out=torch.empty(0))
+torch.index_select(torch.ones(0), 0, torch.tensor([0]))
+torch.embedding(torch.ones(0, 2), torch.tensor([0]))
+torch.embedding(torch.ones(2, 0), torch.tensor([[2]]))
+torch.autograd.grad(torch.ops.aten.embedding_dense_backward((x := torch.ones(3, 0, requires_grad=True)), torch.tensor([0, -1, 5]), 0, -1, False).sum(), x)
+torch.autograd.grad(torch.ops.aten.embedding_dense_backward((x := torch.ones(0, requires_grad=True)), torch.tensor(2), 0, 2, False).sum(), x)
 torch.addr(torch.tensor([1], dtype=torch.uint64), torch.tensor([3], dtype=torch.uint64), torch.tensor([5], dtype=torch.uint8))
 torch.addr(torch.ones(3, 3), torch.ones(2), torch.ones(2))
 torch.nn.functional.smooth_l1_loss(torch.tensor([True, False]), torch.tensor([2., 1.5]), beta=0.)
