@@ -80,6 +80,12 @@ void widen_row(const Array& table, int64_t row, float* to) {
         to[j] = table.dtype() == DType::Float16 ? to_float(table.data_ptr<Half>()[row * width + j]) : to_float(table.data_ptr<BFloat16>()[row * width + j]);
 }
 
+/// softmax along rows. A row without any score that counts is 0, and so is its gradient.
+Tensor attention_weights(const Tensor& scores) {
+    const Tensor dead = all(eq(scores, Scalar(-__builtin_inf())), -1, true);
+    return masked_fill(softmax(masked_fill(scores, dead, Scalar(0)), -1, DType::None), dead, Scalar(0));
+}
+
 }  // namespace
 }  // namespace kindling
 
@@ -389,8 +395,7 @@ OPERATORS(embedding) {
             Tensor scores = mul(matmul(query, transpose(key, -2, -1)), s);
             if (is_causal) scores = masked_fill(scores, logical_not(tril(ones({query.size(-2), key.size(-2)}, DType::Bool))), Scalar(-__builtin_inf()));
             if (attn_mask.defined()) scores = add(scores, attn_mask);
-            Tensor dead = all(eq(scores, Scalar(-__builtin_inf())), -1, true);
-            Tensor weights = masked_fill(softmax(scores, -1, DType::None), dead, Scalar(0)), slope = matmul(grad, transpose(value, -2, -1));
+            Tensor weights = attention_weights(scores), slope = matmul(grad, transpose(value, -2, -1));
             slope = mul(mul(weights, sub(slope, sum(mul(weights, slope), IntList({-1}), true))), s);
             return std::tuple<Tensor, Tensor, Tensor>(matmul(slope, key), matmul(transpose(slope, -2, -1), query), matmul(transpose(weights, -2, -1), grad));
         }),
@@ -438,34 +443,22 @@ OPERATORS(embedding) {
             }
             bool planes = query.dim() == 4 && key.dim() == 4 && v.dim() == 4 && query.size(3) == key.size(3) && k.size(2) == v.size(2);
             for (int64_t d = 0; planes && d < 2; d++) planes = k.size(d) == query.size(d) && v.size(d) == query.size(d);
-            bool mask_fits = !attn_mask.defined() || ((attn_mask.dtype() == DType::Bool || attn_mask.dtype() == query.dtype()) &&
-                                                      !is_followed(attn_mask));
+            // A mask is added, as torch does: where a score is NaN a masked place is NaN, too.
+            Tensor mask = attn_mask;
+            auto added = [&](const Tensor& allowed) { return masked_fill(zeros(allowed.sizes(), query.dtype(), std::nullopt, allowed.device()), logical_not(allowed), Scalar(-__builtin_inf())); };
+            if (mask.defined() && mask.dtype() == DType::Bool) mask = added(mask);
+            const bool mask_fits = !mask.defined() || (mask.dtype() == query.dtype() && !is_followed(attn_mask));
             if (planes && mask_fits && dropout_p == 0 && is_floating(query.dtype()) && query.numel() && k.numel() && v.numel() && !query.is_meta()) {
-                Tensor mask = attn_mask;
-                if (mask.defined()) {
-                    if (mask.dtype() == DType::Bool) mask = masked_fill(zeros(mask.sizes(), query.dtype()), logical_not(mask), Scalar(-__builtin_inf()));
-                    mask = expand(mask, {query.size(0), query.size(1), query.size(2), k.size(2)});
-                }
+                if (mask.defined()) mask = expand(mask, {query.size(0), query.size(1), query.size(2), k.size(2)});
                 return std::get<0>(_scaled_dot_product_flash_attention_for_cpu(query, k, v, 0.0, is_causal, mask, scale));
             }
             // As torch: the square root of the scale goes on both factors, and half types are computed in float.
             const DType dtype = query.dtype(), inside = value_type(dtype);
             const double given = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))), root = std::sqrt(std::abs(given));
             Tensor scores = matmul(mul(to(query, inside), number(given < 0 ? -root : root)), mul(to(transpose(k, -2, -1), inside), number(root)));
-            if (is_causal) {
-                Tensor allowed = tril(ones({query.size(-2), key.size(-2)}, DType::Bool));
-                scores = masked_fill(scores, logical_not(allowed), Scalar(-__builtin_inf()));
-            }
-            Tensor dead;
-            if (attn_mask.defined()) {
-                if (attn_mask.dtype() == DType::Bool) {
-                    scores = masked_fill(scores, logical_not(attn_mask), Scalar(-__builtin_inf()));
-                } else scores = add(scores, attn_mask);
-                dead = all(eq(scores, Scalar(-__builtin_inf())), -1, true);
-            }
-            // A row without any score that counts is 0.
-            Tensor weights = masked_fill(softmax(scores, -1, DType::None), all(eq(scores, Scalar(-__builtin_inf())), -1, true), Scalar(0));
-            if (dead.defined()) weights = masked_fill(weights, dead, Scalar(0));   // a row with nothing to attend to gives zeros
+            if (is_causal) mask = added(tril(ones({query.size(-2), key.size(-2)}, DType::Bool)));
+            if (mask.defined()) scores = add(scores, mask);
+            Tensor weights = attention_weights(scores);
             if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
             return to(matmul(weights, to(v, inside)), dtype);
         }),

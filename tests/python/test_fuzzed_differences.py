@@ -834,3 +834,27 @@ def test_what_has_no_formula_refuses_in_backward(line):
         assert result.requires_grad
         with pytest.raises(RuntimeError, match="derivative for .* is not implemented"):
             result.sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (1, 2, 3, 4)])
+@pytest.mark.parametrize("bad", [0.0, math.nan, math.inf])
+@pytest.mark.parametrize("mask", ["bool", "float", "causal", None])
+def test_attention_adds_its_mask(shape, bad, mask):
+    """A masked place whose score is NaN makes its row NaN; a row that attends to nothing is 0, and so is its gradient."""
+    def found(t):
+        q, k, v = (((t.arange(float(math.prod(shape))) * step) % 1.7 - 0.6).reshape(shape) for step in (0.37, 0.51, 0.77))
+        k[..., -1, 0] = bad
+        allowed = t.tensor([[True, False, False], [False] * 3, [True, True, False]])
+        given = {"bool": allowed, "float": t.where(allowed, 0.5, -math.inf)}.get(mask)
+        leaves = [x.requires_grad_() for x in (q, k, v)]
+        result = t.nn.functional.scaled_dot_product_attention(*leaves, attn_mask=given, is_causal=mask == "causal")
+        return [x.tolist() for x in (result, *t.autograd.grad(result.sum(), leaves))]
+    for theirs, ours in zip(found(torch), found(kindling)):
+        assert torch.allclose(torch.tensor(theirs), torch.tensor(ours), 1e-4, 1e-5, equal_nan=True), (theirs, ours)
+
+
+def test_second_slope_of_attention_to_nothing():
+    """Rows that attend to nothing are constants."""
+    q, k, v = (kindling.rand(1, 1, 3, 2, dtype=kindling.float64, requires_grad=True) for _ in range(3))
+    mask = kindling.tensor([[True, False, False], [False] * 3, [True, True, False]])
+    kindling.autograd.gradgradcheck(lambda *args: kindling.nn.functional.scaled_dot_product_attention(*args, attn_mask=mask), (q, k, v))
