@@ -290,7 +290,7 @@ OPERATORS(creation) {
         }, as_it_begins),
     });
     declare("_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor", {
-        doc("Zeros that lie as other does, as often as self's first dimensions say: its tangent, for all slices"), in(space::Torch), not_differentiable(), no_out(),
+        doc("Zeros that lie as other does, as often as self's first dimensions say: its tangent, for all slices"), in(space::Torch), not_differentiable(), no_out(), keeps_conj(),
         composition([](const Tensor& self, const Tensor& other, int64_t self_num_batch_dims) {
             KINDLING_CHECK(Runtime, self_num_batch_dims >= 0 && self_num_batch_dims <= self.dim(), "_new_zeros_with_same_feature_meta: self has no %lld dimensions",
                            static_cast<long long>(self_num_batch_dims));

@@ -858,3 +858,10 @@ def test_second_slope_of_attention_to_nothing():
     q, k, v = (kindling.rand(1, 1, 3, 2, dtype=kindling.float64, requires_grad=True) for _ in range(3))
     mask = kindling.tensor([[True, False, False], [False] * 3, [True, True, False]])
     kindling.autograd.gradgradcheck(lambda *args: kindling.nn.functional.scaled_dot_product_attention(*args, attn_mask=mask), (q, k, v))
+
+
+def test_tangents_of_lazy_tensors_lie_as_these():
+    for t in (torch, kindling):
+        x = t._neg_view(t.arange(9.0)).as_strided((2, 2), (4, 2), 1)
+        result = t.ops.aten._new_zeros_with_same_feature_meta(t.ones(2, 2), x)
+        assert result.stride() == (4, 2) and result.storage_offset() == 1 and not result.is_neg() and not result.any()
