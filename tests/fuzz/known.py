@@ -134,6 +134,13 @@ def unlike_sizes(kind, theirs, ours, call):
     return len(sizes) > 1 and sizes[0] != sizes[1]
 
 
+def strided_one(kind, theirs, ours, call):
+    """Whether an out= has a dimension of size 1, besides its first, whose stride is not that of rows in order."""
+    out = re.search(r"out=<\w+ \[([^]]*)\] by \[([^]]*)\]", call)
+    sizes, strides = ([int(each) for each in re.findall(r"\d+", group)] for group in out.groups()) if out else ([], [])
+    return any(size == 1 and stride != math.prod(sizes[dim:]) for dim, (size, stride) in enumerate(zip(sizes, strides)) if dim)
+
+
 def other_count(kind, theirs, ours, call):
     """Whether the second tensor has not one number for each row or column of the first, or, of a gradient, has them in another shape:
     what PyTorch makes of that with create_graph is broadcast."""
@@ -713,7 +720,8 @@ KNOWN = [
           "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast", unlike_sizes),
     Known(r"(arg)?sort\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two equal elements comes first is open.",
           "of equal elements is open", unstable),
-    Known(r"m?sort\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "And so is which of them gets which gradient.", "of equal elements is open", repeated),
+    Known(r"m?sort\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "And so is which of them gets which gradient.", "of equal elements is open",
+          lambda kind, theirs, ours, call: "stable=True" not in call and "equal numbers" in call),
     Known(r".*", r"^RuntimeError there, (an answer|RuntimeError in the gradient) here", r"Expected a value of type '(Optional\[)?List\[(int|Tensor)\]\]?' for argument '\w+' but instead found type '(int|Tensor|NoneType)'", r"",
           "One for a list of one.", "one integer or tensor where its declaration has a list"),
     Known(r"_pad_circular\.\w+", r"^an answer there, RuntimeError here|^RuntimeError there, an answer here", r"^an answer|Invalid padding size", r"padding size is expected to be|^an answer", "F.pad's rules hold for what it calls.", "`_pad_circular` takes what"),
@@ -836,7 +844,6 @@ KNOWN = [
     Known(r"linalg_cholesky_ex\.\w+", r"^(result|arguments after the call|gradient|second gradient): (value|nan or infinity)", r"", r"", "LAPACK stops at another place in its blocks.", "one that is not positive-definite", lambda *told: "not positive-definite" in told[3]),
     Known(r"_?linalg_(svd|eig|eigh|qr|cholesky_ex|ldl_factor_ex)\.\w+", r"^(result|arguments after the call): stride$", r"", r"", "Of meta tensors the strides are those of other devices.", "Fourier transforms and of some linear algebra", on_meta),
     Known(r"(linalg_)?matrix_power\.out", r"^an answer there, RuntimeError here", r"^an answer", r"Expected out tensor to have dtype", "Whether PyTorch converts depends on n.", "Overloads with `out=`"),
-    Known(r"index_select\.\w+", r"^RuntimeError there, IndexError here", r"INDICES element is out of DATA bounds|should be positive", r"out of range", "PyTorch's check where the result is empty has another class.", "`index_add` beyond the end is an IndexError"),
     Known(r".*", r"^(second )?gradient: lazy", r"^an answer", r"^an answer", "Of a gradient that autograd.grad gives.", "and whether it is lazily conjugated"),
     Known(r"(rsub|sub|subtract)_?\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch takes it for -1.", "alpha beyond 64 bits with a sign",
           past_int64),
@@ -935,7 +942,7 @@ KNOWN = [
     Known(r"_fft_\w+\.\w+", r"^(result|gradient|arguments after the call): (shape|value)|^RuntimeError there, an answer here", r"^an answer|number of dimensions in the tensor input does not match", r"^an answer",
           "PyTorch neither wraps dimensions there nor looks whether one is named twice.", "private Fourier transforms", odd_dims),
     Known(r"(_foreach_)?(float_)?pow(er)?_?\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Zero times the logarithm of zero.", "powers of zero",
-          lambda kind, theirs, ours, call: "\nnan there, " in call and kind.startswith("second") or "(nan+nanj) there, 0" in call and "complex" in call),
+          lambda kind, theirs, ours, call: "\nnan there, " in call and kind.startswith("second") or "complex" in call and ("(nan+nanj) there, 0" in call or "(nan+nanj) there, " in call and unlike_sizes(kind, theirs, ours, call))),
     Known(r".*", r"^RuntimeError in the (second )?gradient there, an answer here", r"Subtraction, the `-` operator, with a bool tensor is not supported", r"^an answer", "The formulas take booleans for numbers.", "More has a derivative than in PyTorch"),
     Known(r"(linspace|logspace)\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"inferred dtype \S+ can't be safely cast", "Complex ends make complex numbers.", "complex ends of `linspace`"),
     Known(r"_coalesced_\.\w+|sparse_resize_and_clear_\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"with arguments from the 'CPU' backend", "A meta tensor that is not sparse.", "no function for the shapes of meta tensors", on_meta),
@@ -1090,7 +1097,7 @@ KNOWN = [
     Known(r"(min|max)\.\w*out", r"^RuntimeError there, an answer here", r"value cannot be converted", r"^an answer", "PyTorch looks whether the number fits the target.", "`min` and `max` of all elements into an `out`"),
     Known(r"normal\.\w+", r"^NotImplementedError there, an answer here", r"\"normal_kernel_cpu\" not implemented for", r"^an answer", "The deviations are promoted.", "deviations of `normal` that are integers"),
     Known(r"argsort\.\w*out", r"^RuntimeError there, an answer here", r"functions with out=\.\.\.", r"^an answer", "Indices have no gradient to lose.", "`out=` together with an argument that requires grad"),
-    Known(r"log_softmax\.\w+", r"^RuntimeError there, an answer here", r"Subtraction, the `-` operator, with two bool tensors", r"^an answer", "Of flags, on no device.", "of empty and of meta tensors is refused", on_meta),
+    Known(r"(special_)?log_softmax\.\w+", r"^RuntimeError there, an answer here", r"Subtraction, the `-` operator, with two bool tensors", r"^an answer", "Of flags, on no device.", "of empty and of meta tensors is refused", on_meta),
     Known(r"renorm\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "An order so high that all powers are 0 or infinite.", "a number that no dtype or memory holds", lambda kind, theirs, ours, call: bool(re.search(r">, (\d{3,}|[6-9]\d|\d\.\d*e\+\d+)", call))),
     Known(r"(linalg_vector_|linalg_)?norm\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "An order so high that all powers are 0 or infinite.", "a number that no dtype or memory holds", lambda kind, theirs, ours, call: bool(re.search(r">, (\d{3,}|[6-9]\d|\d\.\d*e\+\d+)", call))),
     Known(r"logit_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "At NaN PyTorch's vector loop has 0 or NaN.", "its vector loop has 0 or NaN", lambda kind, theirs, ours, call: "nan" in call.partition("\n")[0]),
@@ -1184,6 +1191,9 @@ KNOWN = [
     Known(r"(linalg_)?det\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Which products meet infinities depends on the exchanges.", "where sums of products overflow", not_finite),
     Known(r"(special_)?logit\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "With create_graph PyTorch takes it for a limit.", "a negative `eps` of `logit`", lambda kind, theirs, ours, call: bool(re.search(r">, -|eps=-", call))),
     Known(r"pixel_(un)?shuffle\.\w+", r"^RuntimeError there, an answer here", r"Unsupported memory format. Supports only ChannelsLast", r"^an answer", "PyTorch looks at the strides of what has five dimensions.", "`pixel_shuffle` of five dimensions"),
+    Known(r"(cat|concat|concatenate|hstack|dstack|column_stack)\.\w*out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch divides by the stride of a dimension of size 1.", "`cat` of one tensor whose size is 1", strided_one),
+    Known(r"lerp_?\.Tensor", r"^RuntimeError there, RuntimeError in the gradient here", r"for argument 'weight' but instead found type 'bool'", r"with a bool tensor is not supported", "A flag stands for a tensor, whose gradient either refuses.", "a number where its declaration has a tensor"),
+    Known(r"hardtanh_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"cannot be converted to type uint8_t", "A limit between -1 and 0.", "`hardtanh` of uint8"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 

@@ -865,3 +865,10 @@ def test_tangents_of_lazy_tensors_lie_as_these():
         x = t._neg_view(t.arange(9.0)).as_strided((2, 2), (4, 2), 1)
         result = t.ops.aten._new_zeros_with_same_feature_meta(t.ones(2, 2), x)
         assert result.stride() == (4, 2) and result.storage_offset() == 1 and not result.is_neg() and not result.any()
+
+
+@pytest.mark.parametrize("dim, strides", [(1, (7, 8, 9)), (1, (3, 0, 1)), (2, (1, 1, 9))])
+def test_an_unusual_stride_of_one_element_is_filled(dim, strides):
+    """PyTorch divides by it, and leaves the target as it was."""
+    out = kindling.zeros(9).as_strided((1, 1, 1), strides)
+    assert kindling.cat([kindling.full((1, 1, 1), 5.0)], dim, out=out) is out and out.item() == 5
