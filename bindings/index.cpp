@@ -38,7 +38,8 @@ static bool slice_part(PyObject* object, int64_t fallback, int64_t& value) {
     return true;
 }
 
-static Tensor slice(const Tensor& self, int64_t dim, PyObject* object) {
+/// A whole dimension changes nothing, unless a view is asked for all the same. As torch: so is one that is not there (a[..., ..., :1]).
+static Tensor slice(const Tensor& self, int64_t dim, PyObject* object, bool view = false) {
     auto* s = reinterpret_cast<PySliceObject*>(object);
     int64_t step, start, stop;
     slice_part(s->step, 1, step);
@@ -50,9 +51,7 @@ static Tensor slice(const Tensor& self, int64_t dim, PyObject* object) {
         note_traced_place(s->start, 2);
         note_traced_place(s->stop, 3);
         note_traced_place(s->step, 4);
-    } else if (step == 1 && (dim < self.dim() ? s->start == Py_None && s->stop == Py_None : start == 0 && stop >= 0 && !self.is_meta())) {
-        return self;  // a[:] changes nothing here, nor does the start of a dimension that is not there (a[..., ..., :1])
-    }
+    } else if (!view && step == 1 && start == 0 && (dim < self.dim() ? stop >= self.size(dim) : stop >= 0 && !self.is_meta())) return self;
     return op_slice(self, dim, start, stop, step);
 }
 
@@ -210,8 +209,7 @@ Tensor index_tensor(PyObject* self, PyObject* key) {
     if (key == Py_Ellipsis) return whole(tensor);
     if (PySlice_Check(key)) {
         if (tensor.dim() == 0) fail(ErrorKind::Index, "slice() cannot be applied to a 0-dim tensor.");
-        Tensor result = slice(tensor, 0, key);
-        return result.is_same(tensor) ? op_slice(tensor, int64_t{0}, int64_t{0}, int64_t{INT64_MAX}, int64_t{1}) : result;
+        return slice(tensor, 0, key, true);
     }
     std::vector<Tensor> indices;
     Tensor result = apply_key(tensor, key, indices);

@@ -238,3 +238,25 @@ def test_indices_that_are_numbers_have_a_result_rule(sizes, at):
     assert run(kindling, "meta") == run(kindling, "cpu") == run(real, "cpu")
     with pytest.raises(RuntimeError, match="cannot be broadcast to indexing result"):
         kindling.zeros(3, 4, device="meta").index_put_((kindling.zeros(2, dtype=kindling.int64, device="meta"),), kindling.zeros(5, device="meta"))
+
+
+@pytest.mark.parametrize("key, node", [("0:3, 1", "SelectBackward0"), ("0:9, ..., :7", "AliasBackward0"), ("0:3", "SliceBackward0"), ("0:2, 1", "SelectBackward0"), ("-3:, 1", "SelectBackward0"), (":3:2, 1", "SelectBackward0")])
+def test_slices_of_a_whole_dimension_are_no_views(key, node):
+    """PyTorch leaves them out beside other indices, and so are the nodes of the history."""
+    names = []
+    for t in (module("torch"), module("kindling")):
+        x = t.ones(3, 4, requires_grad=True)
+        y = eval(f"x[{key}]", {"x": x})
+        names.append((y.grad_fn.name(), y.grad_fn.next_functions[0][0].name(), tuple(y.shape)))
+    assert names[0] == names[1] and names[0][0] == node
+
+
+@pytest.mark.parametrize("key", [":1", "0:1", ":", "0:5"])
+def test_a_slice_of_a_whole_dimension_is_written_to_as_the_tensor_itself(key):
+    """So it is refused as a leaf where the tensor would be."""
+    for t in (module("torch"), module("kindling")):
+        base = t.ones(4)
+        view = base.narrow(0, 0, 1)
+        base[..., 0] = t.tensor(0.5, requires_grad=True)
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            exec(f"view[{key}] = 2.", {"view": view})
