@@ -5,6 +5,7 @@
 #include "autograd/ops.h"
 #include "autograd/saved.h"
 #include "core/batch.h"
+#include "core/shape.h"
 
 namespace kindling {
 
@@ -45,19 +46,22 @@ static Ref<GradNode> node_of_view(const ViewGeometry& geometry, const Tensor& ba
     return fresh.impl()->autograd ? fresh.impl()->autograd->grad_fn : Ref<GradNode>();
 }
 
-/// The history of a view whose base no longer has one. It is no leaf for all that.
+/// The history of a view whose base no longer has one, or no room for what the view was given as `data`. It is no leaf for all that.
 struct NowhereNode final : GradNode {
     NowhereNode() : GradNode(Kind::Other) {}
     const char* name() const override { return "AsStridedBackward0"; }
-    void apply(Backward&) override {}
+    void apply(Backward&) override {
+        KINDLING_CHECK(Runtime, !edges[0].node, "the history of a view that was given other data, for which its base has no room, can't be made anew after an in-place write to its base");
+    }
 };
 
 Ref<GradNode> replay_node(TensorImpl* view, TensorImpl* base) {
     ViewGeometry geometry(base, view);
-    if (requires_grad(base) || geometry.lazy || view->dtype != base->dtype) return node_of_view(geometry, Tensor::share(base));
+    const bool room = checked_bytes(geometry.sizes, geometry.strides, view->offset, item_size(view->dtype)) <= base->storage->bytes;
+    if (room && (requires_grad(base) || geometry.lazy || view->dtype != base->dtype)) return node_of_view(geometry, Tensor::share(base));
     auto node = Ref<GradNode>::adopt(new NowhereNode);
     node->add_input(*view);
-    node->edges.emplace_back();
+    node->edges.emplace_back(room ? Edge() : gradient_edge(base));
     return node;
 }
 

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from both import same
+from both import module, same
 
 SETUP = """a = torch.tensor([.5, 2., -1.], requires_grad=True, dtype=torch.float64)
 z = torch.tensor([.5+1j, 2.-3j, -1.], requires_grad=True)
@@ -620,3 +620,15 @@ def test_a_leaf_that_gets_dimensions_after_a_graph_was_made_of_it(graph, mode):
 def test_a_leaf_that_lost_dimensions_gets_gradients_from_before():
     same("d = c - a\nwith torch.no_grad(): a.squeeze_()\n(d * d).sum().backward()\n(d * d).sum().backward()\na.grad, c.grad",
          "a = torch.tensor([[1., 2., 3.]], requires_grad=True)\nc = torch.ones(2, 1, 3, requires_grad=True)\nd = None")
+
+
+def test_history_of_a_view_that_was_given_more_than_its_base_has_room_for():
+    """It is no leaf, and says in backward that it leads nowhere."""
+    for t in (module("torch"), module("kindling")):
+        x = t.ones(2, 3, requires_grad=True)
+        view = x.expand(2, 2, 3)
+        view.data = t.ones(2, 2, 3)
+        x.detach()[0] = 0.5
+        assert not view.is_leaf and view.grad_fn.name() == "AsStridedBackward0"
+    with pytest.raises(RuntimeError, match="was given other data"):
+        view.sum().backward()
