@@ -30,6 +30,11 @@ Tensor reduced(const Tensor& loss, int64_t reduction) { return reduction == 1 ? 
 /// Those that ask for 0 and for 1, and take all other numbers for a sum.
 Tensor reduced_or_summed(const Tensor& loss, int64_t reduction) { return reduced(loss, reduction == 0 || reduction == 1 ? reduction : 2); }
 
+/// As torch, whose formulas leave this argument out.
+void no_gradient(const Tensor& x, const char* function, const char* argument) {
+    KINDLING_CHECK(Runtime, !thread_state.grad_mode || !x.defined() || !x.requires_grad(), "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have requires_grad True.", function, argument);
+}
+
 /// Of losses over classes, as torch: there may be no sample, but not no class.
 void check_classes(const Tensor& self) {
     KINDLING_CHECK(Runtime, self.dim() <= 2 && (!self.dim() || self.size(-1)), "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", str(self.sizes()).c_str());
@@ -404,6 +409,7 @@ OPERATORS(losses) {
     declare("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor", {
         doc("-(t * log(p) + (1 - t) * log(1 - p)), logarithms at least -100"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
+            no_gradient(weight, "binary_cross_entropy", "weight");
             KINDLING_CHECK(Runtime, self.dtype() == target.dtype(), "Found dtype %s but expected %s", scalar_type_name(target.dtype()), scalar_type_name(self.dtype()));
             need_floats(self, self, "binary_cross_entropy");
             KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.", str(target.sizes()).c_str(), str(self.sizes()).c_str());
@@ -430,9 +436,8 @@ OPERATORS(losses) {
     declare("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor", {
         doc("binary_cross_entropy of sigmoid(self), without overflow"), flags(trait::AutocastFloat), in(space::Torch), no_out(),
         composition([](const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight, int64_t reduction) {
-            for (const Tensor* each : {&weight, &pos_weight})
-                KINDLING_CHECK(Runtime, !thread_state.grad_mode || !each->defined() || !each->requires_grad(),
-                               "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '%s'. This input cannot have requires_grad True.", each == &weight ? "weight" : "pos_weight");
+            no_gradient(weight, "binary_cross_entropy_with_logits", "weight");
+            no_gradient(pos_weight, "binary_cross_entropy_with_logits", "pos_weight");
             // In torch these are writes, to the logarithms and to what is made of the target.
             auto written = [](const Tensor& value, const Tensor& target) {
                 KINDLING_CHECK(Runtime, value.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(target.sizes()).c_str(), str(value.sizes()).c_str());
@@ -470,8 +475,7 @@ OPERATORS(losses) {
         doc("log(1 + exp(-target * self))"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
             KINDLING_CHECK(Runtime, category(self.dtype()) >= 2, "result type Float can't be cast to the desired output type %s", scalar_type_name(self.dtype()));
-            KINDLING_CHECK(Runtime, !thread_state.grad_mode || !target.requires_grad(),
-                           "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input cannot have requires_grad True.");
+            no_gradient(target, "soft_margin_loss", "target");
             need_room(self, target);
             Sizes sizes = broadcast_sizes(self.sizes(), target.sizes());
             KINDLING_CHECK(Runtime, IntList(sizes) == self.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self.sizes()).c_str(), str(sizes).c_str());
@@ -547,6 +551,7 @@ OPERATORS(losses) {
     declare("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean) -> Tensor", {
         doc("The mean over classes of max(0, margin - x[target] + x[i])**p"), flags(trait::AutocastFloat), in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin, const Tensor& weight, int64_t reduction) {
+            no_gradient(weight, "multi_margin_loss", "weight");
             KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float, "\"multi_margin_loss_cpu_kernel\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p.equals(1) || p.equals(2), "multi_margin_loss: Invalid p, expected 1 or 2 but got %g", p.to_double());
             check_classes(self);

@@ -334,10 +334,16 @@ OPERATORS(sorting) {
             check_isin(elements.dtype());
             check_isin(test_elements.dtype());
             if (elements.numel() == 0) return zeros(elements.sizes(), DType::Bool);
-            Tensor flat = reshape(test_elements, {-1});
             Sizes shape = elements.sizes();
             shape.push_back(1);
-            Tensor hit = any(eq(reshape(elements, shape), flat), -1);
+            Tensor column = reshape(elements, shape), row = reshape(test_elements, {-1});
+            if (static_cast<double>(row.numel()) < 10 * std::pow(static_cast<double>(elements.numel()), 0.145)) {   // torch looks for few one by one, before a number is a vector
+                ResultType common;
+                for (const Tensor* each : {&elements, &test_elements}) common.add(*each->impl());
+                column = to(column, common.get());
+                row = to(row, common.get());
+            }
+            Tensor hit = any(eq(column, row), -1);
             return invert ? logical_not(hit) : hit;
         }),
     });

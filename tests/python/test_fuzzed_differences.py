@@ -44,6 +44,11 @@ torch.conv3d(torch.ones(3, 3, 5, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2
 torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format=torch.channels_last)])
 """
 VALUES = """
+torch.isin(torch.tensor(1, dtype=torch.uint64), torch.zeros(0, dtype=torch.int16), invert=True)
+torch.isin(torch.tensor(3, dtype=torch.uint16), torch.tensor([2, 3]))
+torch.isin(torch.tensor(0.1, dtype=torch.float64), torch.tensor([0.1, 0.2]))
+torch.isin(torch.tensor(0.1, dtype=torch.float64), torch.tensor([0.1] * 40))
+torch.isin(torch.tensor([0.1] * 3, dtype=torch.float32), torch.tensor(0.1, dtype=torch.float64))
 torch.addr(torch.tensor([1.5]), torch.tensor([3], dtype=torch.uint64), torch.tensor([5], dtype=torch.uint8))
 torch.addr(torch.tensor(1.5), torch.tensor([100, 3], dtype=torch.uint8), torch.tensor([100, 3], dtype=torch.uint8), beta=0)
 torch.addr(torch.tensor([1], dtype=torch.uint8), torch.tensor([100], dtype=torch.int8), torch.tensor([100], dtype=torch.int8))
@@ -123,6 +128,10 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.isin(torch.tensor([3], dtype=torch.uint16), torch.tensor([2, 3]))
+torch.nn.functional.binary_cross_entropy(torch.ones(2), torch.ones(2), torch.ones(2, requires_grad=True))
+torch.nn.functional.multi_margin_loss(torch.ones(2, 3), torch.tensor([0, 2]), weight=torch.ones(3, requires_grad=True))
+torch.nn.functional.soft_margin_loss(torch.ones(2), torch.ones(2, requires_grad=True))
 torch.index_select(torch.ones(0, 2), 0, torch.tensor([0]))
 torch.index_select(torch.ones(2, 3, 0), 1, torch.tensor([3]), out=torch.empty(0))
 torch.index_select(torch.ones(0), 0, torch.tensor([0]))
