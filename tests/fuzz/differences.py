@@ -40,7 +40,7 @@ WRITES = re.compile(r"\w+_\.\w+|.*out|\[\]=")
 
 # The size of a dimension without elements, where they are wanted: no other dimension that is drawn has it.
 FILLED = 6
-SIZELESS = ("a dtype", "two dtypes", "a word", "a value")
+SIZELESS = ("a dtype", "two dtypes", "a word", "a value", "an index")
 
 
 def alike(error):

@@ -1193,6 +1193,10 @@ KNOWN = [
     Known(r"pixel_(un)?shuffle\.\w+", r"^RuntimeError there, an answer here", r"Unsupported memory format. Supports only ChannelsLast", r"^an answer", "PyTorch looks at the strides of what has five dimensions.", "`pixel_shuffle` of five dimensions"),
     Known(r"(cat|concat|concatenate|hstack|dstack|column_stack)\.\w*out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch divides by the stride of a dimension of size 1.", "`cat` of one tensor whose size is 1", strided_one),
     Known(r"lerp_?\.Tensor", r"^RuntimeError there, RuntimeError in the gradient here", r"for argument 'weight' but instead found type 'bool'", r"with a bool tensor is not supported", "A flag stands for a tensor, whose gradient either refuses.", "a number where its declaration has a tensor"),
+    Known(r"program", r"^(grad|what hooks saw): value$", r"", r"", "PyTorch gives the hooks' result the new sizes.", "A result that hooks have packed keeps its sizes",
+          lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+) = (?s:.*)^\s*\2\.(un)?(squeeze|t|transpose|swapaxes|swapdims)_\(", call, re.M))),
+    Known(r"program", r"^an answer there, RuntimeError here", r"", r"the history of a view that was given other data", "PyTorch's gradient is that of a place in the base.", "`data` was replaced by what the base has no room for"),
+    Known(r"(unsafe_)?split\w*\.\w+", r"^TypeError there, ValueError here", r"a bytes-like object is required", r"empty separator", "Bytes are split by the tensor's.", "Tensors have the buffer protocol"),
     Known(r"hardtanh_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"cannot be converted to type uint8_t", "A limit between -1 and 0.", "`hardtanh` of uint8"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
