@@ -1195,6 +1195,7 @@ KNOWN = [
     Known(r"lerp_?\.Tensor", r"^RuntimeError there, RuntimeError in the gradient here", r"for argument 'weight' but instead found type 'bool'", r"with a bool tensor is not supported", "A flag stands for a tensor, whose gradient either refuses.", "a number where its declaration has a tensor"),
     Known(r"program", r"^(grad|what hooks saw): value$", r"", r"", "PyTorch gives the hooks' result the new sizes.", "A result that hooks have packed keeps its sizes",
           lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+) = (?s:.*)^\s*\2\.(un)?(squeeze|t|transpose|swapaxes|swapdims)_\(", call, re.M))),
+    Known(r"program", r"^variable: shares$", r"", r"", "PyTorch gives back the input as the gradient.", "of `cummax` without elements", lambda kind, theirs, ours, call: bool(re.search(r"cum(max|min)\((?s:.*)autograd\.grad\(", call))),
     Known(r"program", r"^an answer there, RuntimeError here", r"", r"the history of a view that was given other data", "PyTorch's gradient is that of a place in the base.", "`data` was replaced by what the base has no room for"),
     Known(r"(unsafe_)?split\w*\.\w+", r"^TypeError there, ValueError here", r"a bytes-like object is required", r"empty separator", "Bytes are split by the tensor's.", "Tensors have the buffer protocol"),
     Known(r"hardtanh_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"cannot be converted to type uint8_t", "A limit between -1 and 0.", "`hardtanh` of uint8"),
