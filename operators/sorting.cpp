@@ -358,10 +358,7 @@ OPERATORS(sorting) {
     declare("isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", {
         doc("Whether a number occurs among the test elements"), in(space::Torch), not_differentiable(),
         composition([](const Scalar& element, const Tensor& test_elements, bool, bool invert) {
-            check_isin(element.dtype());
-            check_isin(test_elements.dtype());
-            Tensor hit = any(eq(test_elements, element));
-            return invert ? logical_not(hit) : hit;
+            return isin(wrap_number(element), test_elements, false, invert);
         }),
     });
     declare("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", {

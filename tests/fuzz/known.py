@@ -134,6 +134,11 @@ def unlike_sizes(kind, theirs, ours, call):
     return len(sizes) > 1 and sizes[0] != sizes[1]
 
 
+def given_statistics(kind, theirs, ours, call):
+    """Whether a batch normalisation goes by the statistics that it is given."""
+    return bool(re.search(r"(>|None), False, |training=False", call))
+
+
 def strided_one(kind, theirs, ours, call):
     """Whether an out= has a dimension of size 1, besides its first, whose stride is not that of rows in order."""
     out = re.search(r"out=<\w+ \[([^]]*)\] by \[([^]]*)\]", call)
@@ -729,7 +734,7 @@ KNOWN = [
           "They are those of the first operand that is not broadcast.", "strides of what `rsub`"),
     Known(r"(nan)?median\.\w+", r"^(result|arguments after the call|gradient): (value|nan or infinity)", r"^an answer", r"^an answer",
           "PyTorch's median along a dimension reads beyond the memory of an expanded tensor.", "median along a dimension of an expanded tensor", expanded),
-    Known(r"(_foreach_)?(float_)?pow(er)?_?\.\w+", r"^(result|arguments after the call|gradient|second gradient): value", r"^an answer", r"^an answer",
+    Known(r"(_foreach_)?(float_)?pow(er)?_?\.\w+", r"^(result|arguments after the call|gradient|second gradient): value|^(second )?gradient: nan or infinity", r"^an answer", r"^an answer",
           "The phase of a power with so large an exponent is that of its rounding.", "Powers of complex numbers with exponents", huge),
     Known(r".*", r"^NotImplementedError there, \w+( in the gradient)? here", r"not implemented for 'UInt(16|32|64)'", r"\(call\)$|invalid gradient at index",
           "These dtypes are no fault here, so the call's other one is told.", "uint16, uint32 and uint64 work wherever"),
@@ -1192,6 +1197,7 @@ KNOWN = [
     Known(r"(special_)?logit\.\w+", r"^(second )?gradient: (nan or infinity|value)", r"^an answer", r"^an answer", "With create_graph PyTorch takes it for a limit.", "a negative `eps` of `logit`", lambda kind, theirs, ours, call: bool(re.search(r">, -|eps=-", call))),
     Known(r"pixel_(un)?shuffle\.\w+", r"^RuntimeError there, an answer here", r"Unsupported memory format. Supports only ChannelsLast", r"^an answer", "PyTorch looks at the strides of what has five dimensions.", "`pixel_shuffle` of five dimensions"),
     Known(r"(cat|concat|concatenate|hstack|dstack|column_stack)\.\w*out", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch divides by the stride of a dimension of size 1.", "`cat` of one tensor whose size is 1", strided_one),
+    Known(r"_?native_batch_norm(_legit)?\.out", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "By given statistics PyTorch does not touch the targets of the others.", "with given statistics has none of its own", given_statistics),
     Known(r"lerp_?\.Tensor", r"^RuntimeError there, RuntimeError in the gradient here", r"for argument 'weight' but instead found type 'bool'", r"with a bool tensor is not supported", "A flag stands for a tensor, whose gradient either refuses.", "a number where its declaration has a tensor"),
     Known(r"program", r"^(grad|what hooks saw): value$", r"", r"", "PyTorch gives the hooks' result the new sizes.", "A result that hooks have packed keeps its sizes",
           lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+) = (?s:.*)^\s*\2\.(un)?(squeeze|t|transpose|swapaxes|swapdims)_\(", call, re.M))),

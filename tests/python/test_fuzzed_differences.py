@@ -46,6 +46,11 @@ torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format
 VALUES = """
 torch.isin(torch.tensor(1, dtype=torch.uint64), torch.zeros(0, dtype=torch.int16), invert=True)
 torch.isin(torch.tensor(3, dtype=torch.uint16), torch.tensor([2, 3]))
+torch.isin(65536, torch.zeros(40, dtype=torch.int8))
+torch.isin(65536, torch.zeros(4, dtype=torch.int8))
+torch.isin(0.1, torch.full((40,), 0.1))
+torch.isin(0.1, torch.full((4,), 0.1), invert=True)
+torch.isin(torch.zeros(40, dtype=torch.int8), 65536)
 torch.isin(torch.tensor(0.1, dtype=torch.float64), torch.tensor([0.1, 0.2]))
 torch.isin(torch.tensor(0.1, dtype=torch.float64), torch.tensor([0.1] * 40))
 torch.isin(torch.tensor([0.1] * 3, dtype=torch.float32), torch.tensor(0.1, dtype=torch.float64))
