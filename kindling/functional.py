@@ -311,17 +311,10 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if has_torch_function_unary(input):
         return _ask(norm, (input,), input, p=p, dim=dim, keepdim=keepdim, out=out, dtype=dtype)
     extra = {} if out is None else {"out": out}
-    if p == "fro" or p is None:
-        if dim is not None and not isinstance(dim, int) and len(dim) == 0:
-            dim = None
-        return torch.linalg.vector_norm(input, 2, dim, keepdim, dtype=dtype, **extra)
-    if p == "nuc":
-        return torch.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, **extra)
-    if isinstance(p, str):
-        raise RuntimeError(f'unsupported norm order "{p}": only "fro" and "nuc" are strings')
-    if dim is not None and not isinstance(dim, int) and len(dim) == 0:
-        dim = None
-    return torch.linalg.vector_norm(input, p, dim, keepdim, dtype=dtype, **extra)
+    dims = [dim] if isinstance(dim, int) else dim
+    if isinstance(p, str) and not (p == "fro" and (dims is None or len(dims) <= 2)):
+        return torch.linalg.matrix_norm(input, p, list(range(input.dim())) if dims is None else dims, keepdim, dtype=dtype, **extra)
+    return torch.linalg.vector_norm(input, 2 if p is None or isinstance(p, str) else p, dims, keepdim, dtype=dtype, **extra)
 
 
 # ---- signals

@@ -44,6 +44,10 @@ torch.conv3d(torch.ones(3, 3, 5, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2
 torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format=torch.channels_last)])
 """
 VALUES = """
+torch.norm(torch.arange(8.).view(2, 2, 2), 2, torch.tensor(0))
+torch.norm(torch.arange(8.).view(2, 2, 2), "fro", [])
+torch.norm(torch.arange(8.).view(2, 2, 2), None, (0, 2), True)
+torch.arange(8.).view(2, 2, 2).norm("nuc", (0, 2))
 torch.isin(torch.tensor(1, dtype=torch.uint64), torch.zeros(0, dtype=torch.int16), invert=True)
 torch.isin(torch.tensor(3, dtype=torch.uint16), torch.tensor([2, 3]))
 torch.isin(65536, torch.zeros(40, dtype=torch.int8))
@@ -133,6 +137,12 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.norm(torch.ones(2), 0, {})
+torch.ones(2).norm(dim="")
+torch.norm(torch.ones(2, 2, 2), "fro", (0, 1, 2))
+torch.norm(torch.ones(2, 2, 2), "nuc")
+torch.norm(torch.ones(2, 2), "x")
+torch.norm(torch.ones(2, 2), "nuc", 0)
 torch.isin(torch.tensor([3], dtype=torch.uint16), torch.tensor([2, 3]))
 torch.nn.functional.binary_cross_entropy(torch.ones(2), torch.ones(2), torch.ones(2, requires_grad=True))
 torch.nn.functional.multi_margin_loss(torch.ones(2, 3), torch.tensor([0, 2]), weight=torch.ones(3, requires_grad=True))
