@@ -51,6 +51,13 @@ struct MissingNode final : GradNode {
              own ? ": no autograd formula was registered for it; torch.library.register_autograd adds one" : "");
     }
 };
+/// Towards all arguments that require grad, so that whoever asks for one of their gradients gets to hear it.
+void lead_back(GradNode& node, const Operator& op, const Value* arguments, int first) {
+    for (int i = first; i < op.tensor_count; i++) {
+        const Value& v = arguments[op.tensor_positions[i]];
+        if (v.is_tensor() && requires_grad(v.tensor)) node.edges.emplace_back(gradient_edge(v.tensor));
+    }
+}
 /// What is written does not depend on what was there: uniform_, and comparisons in place.
 struct ForgetNode final : GradNode {
     const char* text;
@@ -213,10 +220,7 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
     if (op.body == Body::View && arguments[0].is_tensor() && arguments[0].tensor->inference) return call_below(op, arguments, results);
     if (plan.kind == Kind::Missing) {
         auto node = Ref<GradNode>::adopt(new MissingNode(op));
-        for (int i = 0; i < op.tensor_count; i++) {
-            const Value& v = arguments[op.tensor_positions[i]];
-            if (v.is_tensor() && requires_grad(v.tensor)) node->edges.emplace_back(gradient_edge(v.tensor));
-        }
+        lead_back(*node, op, arguments, 0);
         call_below(op, arguments, results);
         return set_histories(op, plan, node.get(), arguments, results);
     }
@@ -261,6 +265,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     if (differentiable && plan.kind == Kind::Missing) node = Ref<GradNode>::adopt(new MissingNode(op));
     if (differentiable && plan.kind == Kind::None && requires_grad(self.impl())) node = Ref<GradNode>::adopt(new ForgetNode(plan.name));
     if (node) node->edges.emplace_back(gradient_edge(self.impl()));
+    if (node && plan.kind == Kind::Missing) lead_back(*node, op, arguments, 1);
     if (plan.kind == Kind::Rules || plan.kind == Kind::Computed) check_targets(plan, op, arguments);
     bool recorded = differentiable && any_target_requires_grad(plan, arguments);
     if (recorded && plan.kind == Kind::Rules) {
