@@ -57,6 +57,7 @@ void pad(const Pads& p, int item, const void* in, void* out) {
 
 void add_padded(const Pads& p, DType dtype, const void* given, void* result) {
     const int64_t n = p.to[2], rows = p.to[0] * p.to[1], parts = is_complex(dtype) ? 2 : 1;
+    if (!rows || !n) return;   // negative paddings left nothing
     const int64_t* places = p.from[2];
     const Run run(places, n);
     for_type(Types<float, double>{}, to_real(dtype), "pad_backward", [&](auto zero) {
