@@ -896,3 +896,28 @@ def test_an_unusual_stride_of_one_element_is_filled(dim, strides):
     """PyTorch divides by it, and leaves the target as it was."""
     out = kindling.zeros(9).as_strided((1, 1, 1), strides)
     assert kindling.cat([kindling.full((1, 1, 1), 5.0)], dim, out=out) is out and out.item() == 5
+
+
+@pytest.mark.parametrize("size", [0, 2, 30])
+def test_set_refuses_in_backward_by_its_source_too(size):
+    for t in (torch, kindling):
+        x = t.ones(3, 2, requires_grad=True)
+        for source in (x, x * 1):
+            result = t.zeros(size).set_(source)
+            assert result.requires_grad
+            with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
+                t.autograd.grad(result.sum(), x, allow_unused=True)
+
+
+@pytest.mark.parametrize("mode, shape, pad", [("circular", (1, 4, 2), (-2, 0)), ("circular", (1, 4, 2), (-1, -1)), ("circular", (1, 1, 2, 3), (0, 0, -1, -1)),
+                                              ("reflect", (1, 2, 3), (-3, 0, 0, 0)), ("replicate", (1, 2, 3), (0, 0, -1, -1)), ("replicate", (1, 2, 3, 4), (0, 0, -3, 0, 0, 0))])
+def test_gradient_of_a_padding_that_leaves_nothing(mode, shape, pad):
+    for t in (torch, kindling):
+        x = t.ones(shape, requires_grad=True)
+        try:
+            result = t.nn.functional.pad(x, pad, mode)
+        except (RuntimeError, NotImplementedError):
+            assert t is torch   # some kernels of PyTorch's take no such thing
+            continue
+        slope, = t.autograd.grad(result.sum(), x)
+        assert not result.numel() and slope.shape == x.shape and not slope.any()
