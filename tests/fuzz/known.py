@@ -139,6 +139,13 @@ def given_statistics(kind, theirs, ours, call):
     return bool(re.search(r"(>|None), False, |training=False", call))
 
 
+def to_width_of_one(kind, theirs, ours, call):
+    """Whether what is resized gets one column: by a size, or by a scale."""
+    width = re.search(r"<\w+ \[[^]]*?(\d+)\] by", call)
+    scale = re.search(r"\[[\d.e+-]+, ([\d.e+-]+)\]\)", call)
+    return bool(re.search(r", \[\d+, 1\]", call)) or bool(width and scale) and int(int(width[1]) * float(scale[1])) == 1
+
+
 def strided_one(kind, theirs, ours, call):
     """Whether an out= has a dimension of size 1, besides its first, whose stride is not that of rows in order."""
     out = re.search(r"out=<\w+ \[([^]]*)\] by \[([^]]*)\]", call)
@@ -1201,6 +1208,8 @@ KNOWN = [
     Known(r".*", r"^RuntimeError there, an answer here", r"Expected a value of type 'bool' for argument '\w+' but instead found type 'Tensor'", r"^an answer", "PyTorch takes a tensor for a flag by way of int64.", "a flag is the truth of whatever is given",
           lambda kind, theirs, ours, call: bool(re.search(r"<uint64 [^<>]*\[(9[3-9]|1)\d{18,}\]", call))),
     Known(r"logspace\.\w+", r"^RuntimeError there, an answer here", r"value cannot be converted to type c10::complex", r"^an answer", "One complex number, whose power overflows, is infinite.", "a number beyond float32", lambda kind, theirs, ours, call: bool(re.search(r"\dj\), 1\b|steps=1\b", call))),
+    Known(r"_?upsample_\w+_aa\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "PyTorch repeats another row's value.", "to a width of 1 gives the mean", to_width_of_one),
+    Known(r"linalg_cond\.\w+", r"^(result|arguments after the call): (value|nan or infinity)", r"^an answer", r"^an answer", "How far from singular is what rounding leaves.", "A matrix that is singular but for rounding", lambda kind, theirs, ours, call: "a singular matrix" in call),
     Known(r"lerp_?\.Tensor", r"^RuntimeError there, RuntimeError in the gradient here", r"for argument 'weight' but instead found type 'bool'", r"with a bool tensor is not supported", "A flag stands for a tensor, whose gradient either refuses.", "a number where its declaration has a tensor"),
     Known(r"program", r"^(grad|what hooks saw): value$", r"", r"", "PyTorch gives the hooks' result the new sizes.", "A result that hooks have packed keeps its sizes",
           lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+) = (?s:.*)^\s*\2\.(un)?(squeeze|t|transpose|swapaxes|swapdims)_\(", call, re.M))),
