@@ -61,11 +61,14 @@ def _line(key):
 
 def _read(position, length):
     """Bytes of the pack. ImportError if an installer has replaced it since this process began: its parts lie elsewhere now."""
-    with open(PACK, "rb") as file:
-        if file.read(HEADER) != _header:
-            raise ImportError(f"kindling was replaced in {ROOT} while this process runs: start it again")
-        file.seek(_origin + int(position))
-        return file.read(int(length))
+    try:
+        with open(PACK, "rb") as file:
+            if file.read(HEADER) == _header:
+                file.seek(_origin + int(position))
+                return file.read(int(length))
+    except OSError as error:
+        raise ImportError(f"kindling's modules can't be read: {error}") from error
+    raise ImportError(f"kindling was replaced in {ROOT} while this process runs: start it again")
 
 
 def sources():
@@ -186,11 +189,7 @@ class Finder:
         spec = PathFinder.find_spec(name, path, target)
         if spec is None:
             return unlocked(lambda: _import("kindling._absent").spec(name, path))
-        folders = spec.submodule_search_locations
         if type(spec.loader) is not PackedLoader:
-            if folders and len(folders) == 1 and _has_pack and folders[0][:len(ROOT)] == ROOT:
-                # Not by the package alone: while it runs, other threads look for its modules already.
-                folders.append(PACK + folders[0][len(ROOT):])
             package = sys.modules.get("kindling")
             if package and package.__name__ != "kindling" and spec.origin and spec.origin[-3:] != ".so":
                 spec.loader = Loader(name, spec.loader)
@@ -219,22 +218,17 @@ def with_absent(module, space):
     module.__getattr__, module.__dir__ = __getattr__, __dir__
 
 
-_has_pack = False
-
-
 def begin(spec):
     """Makes the finders known. ``spec``: of the package, whose path then has the pack, if there is one."""
-    global _has_pack
-    places = spec.submodule_search_locations
     if Finder not in sys.meta_path:
-        try:
-            open(PACK, "rb").close()
-            _has_pack = True
-        except OSError:
-            pass    # an installation in place: every module is a file
         for place in [each for each in sys.path_importer_cache if each[:len(PACK)] == PACK]:
             del sys.path_importer_cache[place]      # of an earlier import of the package, since taken out of sys.modules
         sys.path_hooks.insert(0, Folder)
         sys.meta_path.insert(0, Finder)
-    if _has_pack and PACK not in places:
+    places = spec.submodule_search_locations
+    if PACK not in places:
+        try:
+            open(PACK, "rb").close()
+        except OSError:
+            return      # an installation in place: every module is a file
         places.append(PACK)

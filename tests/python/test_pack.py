@@ -93,6 +93,8 @@ except ImportError as error:
     print(error)
 """
     assert ask(code) == f"kindling was replaced in {package} while this process runs: start it again\n"
+    gone = "import os, sys; sys.path.insert(0, {!r}); import kindling, kindling.nn; os.remove(kindling.__path__[1])\ntry: import kindling.fft\nexcept ImportError as error: print(error)"
+    assert ask(gone.format(str(tmp_path))).startswith("kindling's modules can't be read: [Errno 2] No such file")
     shutil.copy(PACK, package / PACK.name)
     with open(package / PACK.name, "r+b") as file:
         file.write(b"abcd")
