@@ -18,9 +18,9 @@ import gc
 import os
 import sys
 
-from kindling._importer import unlocked
+from kindling._importer import ROOT, unlocked
 
-FOLDER = os.path.join(os.path.dirname(__file__), "_as_torch")
+FOLDER = os.path.join(ROOT, "_as_torch")
 SWITCH = "KINDLING_AS_TORCH"
 
 

@@ -117,7 +117,7 @@ class Loader:
         return self._loader.get_code(name)
 
     def __getattr__(self, name):
-        return getattr(self._loader, name)      # get_data, is_package, ...: what inspect and importlib.resources ask
+        return getattr(self._loader, name)      # get_data, is_package, ...: what inspect and pkgutil ask
 
 
 class PackedLoader(Loader):
@@ -143,6 +143,14 @@ class PackedLoader(Loader):
 
     def is_package(self, name):
         return "p" in self._line[0]
+
+    def get_data(self, path):
+        """The source of any packed module, by the path that its specification has."""
+        below = path[len(PACK) + 1:]
+        line = _line(below.removesuffix(".py").removesuffix("/__init__")) if path[:len(PACK)] == PACK else None
+        if line is None:
+            raise OSError(2, "not in the pack", path)
+        return PackedLoader("", below, line).get_source("").encode()
 
     def __getattr__(self, name):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

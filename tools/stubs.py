@@ -147,8 +147,6 @@ def type_of(text, result=False):
         name = f"list[{name}]" if result else f"Sequence[{name}]"
         if found[4] and found[1] in ("int", "SymInt", "float", "bool") and not result:
             name = f"{TYPES[found[1]]} | {name}"
-        if found[1] == "Tensor" and not result:
-            name = name.replace("Sequence[Tensor]", "Sequence[Tensor] | tuple[Tensor, ...]")
     return f"{name} | None" if optional and "None" not in name.split(" | ") else name
 
 

@@ -13,6 +13,7 @@
 #include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
 #include "kernels/library/small_factors.h"
+#include "kernels/library/triangle.h"
 #include "runtime/blas.h"
 #include "runtime/threads.h"
 
@@ -133,9 +134,55 @@ namespace {
 int64_t ample_for(int64_t columns) { return columns <= 64 ? 64 * std::max<int64_t>(columns, 1) : 0; }
 } // namespace
 
+namespace {
+/// The exchanges of rows that a factorisation made, in its order or back.
+void exchange_rows(DType dtype, int64_t n, const int32_t* pivots, bool forward, int64_t columns, void* b, int64_t ldb) {
+    by_real(dtype, [&](auto zero) {
+        constexpr int64_t few = 8;      // columns at a time: exchanges of one wait for one another
+        auto* column = static_cast<decltype(zero)*>(b);
+        for (int64_t c = 0; c < columns; c += few, column += few * ldb)
+            for (int64_t step = 0; step < n; ++step) {
+                const int64_t i = forward ? step : n - 1 - step, other = pivots[i] - 1;
+                if (i == other) continue;
+                for (int64_t j = 0; j < std::min(few, columns - c); ++j) std::swap(column[j * ldb + i], column[j * ldb + other]);
+            }
+        return 0;
+    });
+}
+
+/// LU of the left half of the columns, what it does to the right half, LU of what is left there (S. Toledo, Locality of Reference in
+/// LU Decomposition with Partial Pivoting, 1997): nearly all of it is products.
+int factor(DType dtype, int64_t m, int64_t n, char* a, int64_t lda, int32_t* pivots) {
+    constexpr int64_t whole = 16;
+    const int64_t steps = std::min(m, n), item = static_cast<int64_t>(item_size(dtype));
+    if (steps <= whole) return factor_columns(dtype, m, n, a, lda, pivots);
+    const int64_t half = (steps / 2 + whole - 1) / whole * whole, rest = n - half;
+    char *right = a + half * lda * item, *below = right + half * item;
+    const int info = factor(dtype, m, half, a, lda, pivots);
+    exchange_rows(dtype, half, pivots, true, rest, right, lda);
+    trsm(dtype, 'L', 'L', 'N', 'U', half, rest, a, lda, right, lda);
+    Gemm product{};
+    product.dtype = dtype;
+    product.m = m - half;
+    product.n = rest;
+    product.k = half;
+    product.a = a + half * item;
+    product.b = right;
+    product.c = product.out = below;
+    product.a_row = product.b_row = product.out_row = product.c_row = 1;
+    product.a_column = product.b_column = product.out_column = product.c_column = lda;
+    product.alpha = -1;
+    gemm(product);
+    const int more = factor(dtype, m - half, rest, below, lda, pivots + half);
+    exchange_rows(dtype, steps - half, pivots + half, true, half, a + half * item, lda);
+    for (int64_t i = half; i < steps; ++i) pivots[i] += static_cast<int32_t>(half);
+    return info ? info : more ? more + static_cast<int>(half) : 0;
+}
+} // namespace
+
 int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
     if (m == 0 || n == 0) return 0;
-    if (is_small(dtype, m, n)) return small_getrf(dtype, m, n, a, lda, pivots);
+    if (!is_complex(dtype)) return factor(dtype, m, n, static_cast<char*>(a), lda, pivots);
     int info = 0;
     call(routine(dtype, "getrf"), as_int(m), as_int(n), a, leading(lda), pivots, &info);
     return checked(info, "getrf");
@@ -145,6 +192,15 @@ int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int6
           int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
     if (is_small(dtype, n, nrhs)) return small_getrs(dtype, trans != 'N', n, nrhs, lu, lda, pivots, b, ldb), 0;
+    if (solves_triangles(dtype, n, nrhs)) {
+        const bool transposed = trans != 'N';
+        const int64_t row = transposed ? lda : 1, column = transposed ? 1 : lda;
+        const TriangularMatrix unit{lu, row, column, !transposed, true}, other{lu, row, column, transposed, false};
+        if (!transposed) exchange_rows(dtype, n, pivots, true, nrhs, b, ldb);
+        solve_triangle({dtype, n, nrhs, transposed ? other : unit, b, 1, ldb, transposed ? &unit : &other});
+        if (transposed) exchange_rows(dtype, n, pivots, false, nrhs, b, ldb);
+        return 0;
+    }
     int info = 0;
     call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb),
          &info);
@@ -154,6 +210,20 @@ int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int6
 int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) {
     if (n == 0) return 0;
     if (is_small(dtype, n, n) && n <= small_inverse) return small_getri(dtype, n, lu, lda, pivots), 0;
+    if (solves_triangles(dtype, n, n)) {     // more arithmetic than the library's way, but all of it in products
+        by_real(dtype, [&](auto zero) {
+            using T = decltype(zero);
+            Scratch<T> factors(n * n);
+            auto* to = static_cast<T*>(lu);
+            for (int64_t j = 0; j < n; ++j) {
+                std::copy_n(to + j * lda, n, factors.data + j * n);
+                std::fill_n(to + j * lda, n, T{0});
+                to[j * lda + j] = 1;
+            }
+            return getrs(dtype, 'N', n, n, factors.data, n, pivots, lu, lda);
+        });
+        return 0;
+    }
     int info = 0;
     void* f = routine(dtype, "getri");
     with_work(dtype, n, [&](void* work, int size) { call(f, as_int(n), lu, leading(lda), pivots, work, size, &info); });
@@ -175,6 +245,11 @@ int potrf(DType dtype, char uplo, int64_t n, void* a, int64_t lda) {
 
 int potrs(DType dtype, char uplo, int64_t n, int64_t nrhs, const void* a, int64_t lda, void* b, int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
+    if (solves_triangles(dtype, n, nrhs)) {
+        const TriangularMatrix lower{a, uplo == 'L' ? 1 : lda, uplo == 'L' ? lda : 1, true, false}, upper{a, lower.column, lower.row, false, false};
+        solve_triangle({dtype, n, nrhs, lower, b, 1, ldb, &upper});
+        return 0;
+    }
     int info = 0;
     call(routine(dtype, "potrs"), Character{uplo}, as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), &info);
     return checked(info, "potrs");
@@ -480,7 +555,12 @@ void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, i
           void* b, int64_t ldb) {
     if (m == 0 || n == 0) return;
     const bool right = side == 'R', upper = uplo == 'U', transposed = trans != 'N';
-    const int64_t size = right ? n : m;
+    const int64_t size = right ? n : m, count = right ? m : n;
+    if (solves_triangles(dtype, size, count)) {
+        // From the right, x op(a) = b is op(a)' x' = b'.
+        const bool turned = transposed != right;
+        return solve_triangle({dtype, size, count, {a, turned ? lda : 1, turned ? 1 : lda, upper == turned, diag == 'U'}, b, right ? ldb : 1, right ? 1 : ldb});
+    }
     constexpr int64_t whole = 64;
     if (size > whole) {
         // Half of the unknowns, then their part in the others' equations, which is a product, then the others.
@@ -520,7 +600,7 @@ void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, i
         return;
     }
     // Worth the library, which is opened at its first use.
-    if (size * size * (right ? m : n) >= 16384 && blas_available()) {
+    if (size * size * count >= 16384 && blas_available()) {
         const double one[2] = {1, 0};
         const float one_float[2] = {1, 0};
         const void* alpha = to_real(dtype) == DType::Float64 ? static_cast<const void*>(one) : one_float;

@@ -15,31 +15,6 @@ void subtract(T* to, const T* from, T factor, int64_t begin, int64_t end) {
 }
 
 template <class T>
-int getrf(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots) {
-    int info = 0;
-    for (int64_t k = 0; k < std::min(m, n); ++k) {
-        T* column = a + k * lda;
-        int64_t best = k;
-        for (int64_t i = k + 1; i < m; ++i)
-            if (std::abs(column[i]) > std::abs(column[best])) best = i;
-        pivots[k] = static_cast<int32_t>(best + 1);
-        if (column[best] == 0) {
-            if (!info) info = static_cast<int>(k + 1);
-            continue;
-        }
-        if (best != k)
-            for (int64_t j = 0; j < n; ++j)
-                std::swap(a[j * lda + k], a[j * lda + best]);
-        const T pivot = column[k];
-        for (int64_t i = k + 1; i < m; ++i)
-            column[i] /= pivot;
-        for (int64_t j = k + 1; j < n; ++j)
-            subtract(a + j * lda, column, a[j * lda + k], k + 1, m);
-    }
-    return info;
-}
-
-template <class T>
 void getrs(bool transposed, int64_t n, int64_t nrhs, const T* lu, int64_t lda, const int32_t* pivots, T* b, int64_t ldb) {
     for (int64_t c = 0; c < nrhs; ++c, b += ldb) {
         if (transposed) {
@@ -108,10 +83,6 @@ int potrf(bool upper, int64_t n, T* a, int64_t lda) {
 
 bool is_small(DType dtype, int64_t m, int64_t n) {
     return std::max(m, n) <= small_matrix && (dtype == DType::Float32 || dtype == DType::Float64);
-}
-int small_getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
-    if (dtype == DType::Float32) return getrf(m, n, static_cast<float*>(a), lda, pivots);
-    return getrf(m, n, static_cast<double*>(a), lda, pivots);
 }
 void small_getrs(DType dtype, bool transposed, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots,
                  void* b, int64_t ldb) {

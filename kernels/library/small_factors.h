@@ -11,7 +11,6 @@ constexpr int64_t small_matrix = 16, small_inverse = 8;  // rows up to which our
 
 /// True for float and double matrices of at most `small_matrix` rows and columns.
 bool is_small(DType dtype, int64_t m, int64_t n);
-int small_getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
 void small_getrs(DType dtype, bool transposed, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots,
                  void* b, int64_t ldb);
 void small_getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots);

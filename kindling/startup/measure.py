@@ -10,7 +10,7 @@ from time import perf_counter_ns
 
 import kindling
 
-HERE = os.path.dirname(os.path.abspath(__file__))  # perhaps inside an archive
+HERE = os.path.dirname(os.path.abspath(__file__))  # perhaps inside the pack
 # Beside the extension module: in an editable installation that is another folder than the sources'.
 NATIVE = os.path.dirname(os.path.abspath(getattr(kindling._C, "__file__", os.path.join(kindling.__path__[0], "_C"))))
 LIBRARIES = [os.path.join(NATIVE, f"libkindling_startup{what}.so") for what in ("", "_threads")]

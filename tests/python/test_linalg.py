@@ -263,3 +263,61 @@ def test_triangular_solves(dtype, lay):
                                                            upper=upper, left=left, unitriangular=unit).resolve_conj().numpy()
                             for module in (kindling, reference))
             assert abs(ours - theirs).max() <= bound * max(1, abs(theirs).max()), (n, width, upper, left, unit)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [15, 16, 17, 33, 64, 100, 300])
+def test_systems_by_blocks_solve_what_they_say(size, dtype):
+    """Sizes around those at which LU and triangles are split, right-hand sides around the lanes of a vector."""
+    close = dict(rtol=0, atol=2e-3 if dtype == "float32" else 1e-10)
+    whole, ours = inputs(size, size, dtype=dtype, seed=size)
+    whole, ours = whole / size**0.5, ours / size**0.5
+    for count in (3, 4, 16, 17, 40):
+        right, b = inputs(size, count, dtype=dtype, seed=count)
+        compare(right, ours @ kindling.linalg.solve(ours, b), **close)
+        factors, pivots = kindling.linalg.lu_factor(ours)
+        P, L, U = kindling.lu_unpack(factors, pivots)
+        compare(whole, P @ L @ U, **close)
+        for adjoint, left in itertools.product((False, True), repeat=2):
+            A = ours.mH if adjoint else ours
+            x = kindling.linalg.lu_solve(factors, pivots, b if left else b.mT, left=left, adjoint=adjoint)
+            compare(right if left else right.mT, A @ x if left else x @ A, **close)
+        T = ours + 2 * kindling.eye(size, dtype=ours.dtype)
+        for upper, left, unit, turned in itertools.product((False, True), repeat=4):
+            triangle = (T.triu() if upper else T.tril()) if not unit else (T / 9).triu(1) if upper else (T / 9).tril(-1)
+            given = triangle.mT.contiguous().mT if turned else triangle
+            x = kindling.linalg.solve_triangular(given, b if left else b.mT.contiguous(), upper=upper, left=left, unitriangular=unit)
+            A = triangle + kindling.eye(size, dtype=ours.dtype) if unit else triangle
+            compare(right if left else right.mT, A @ x if left else x @ A, **close)
+        S = ours @ ours.mT + kindling.eye(size, dtype=ours.dtype)
+        for upper in (False, True):
+            compare(right, S @ kindling.cholesky_solve(b, kindling.linalg.cholesky(S, upper=upper), upper=upper), **close)
+
+
+def test_lu_of_every_shape_and_of_what_is_singular():
+    for rows, columns in ((40, 70), (70, 40), (16, 90), (90, 16), (33, 33)):
+        theirs, ours = inputs(rows, columns, seed=rows)
+        compare(reference.linalg.lu_factor(theirs), kindling.linalg.lu_factor(ours), rtol=1e-9, atol=1e-9)
+    for zero in (0, 20, 39):
+        theirs, ours = inputs(40, 40, seed=zero)
+        theirs[:, zero] = 0
+        ours[:, zero] = 0
+        assert kindling.linalg.lu_factor_ex(ours)[2].item() == reference.linalg.lu_factor_ex(theirs)[2].item() == zero + 1
+        for function in (kindling.linalg.inv, lambda A: kindling.linalg.solve(A, ours[:, :5])):
+            with pytest.raises(kindling.linalg.LinAlgError, match="singular"):
+                function(ours)
+    ours[3, 3] = float("nan")
+    assert kindling.linalg.lu_factor(ours)[0].isnan().any()
+
+
+def test_solutions_have_the_same_bits_whatever_the_threads_and_neighbours():
+    _, A = inputs(400, 400, dtype="float32")
+    _, b = inputs(400, 300, dtype="float32", seed=1)
+    before = kindling.get_num_threads()
+    try:
+        kindling.set_num_threads(1)
+        alone, some = kindling.linalg.solve(A, b), kindling.linalg.solve(A, b[:, 7:60])
+        kindling.set_num_threads(2)
+        assert kindling.equal(kindling.linalg.solve(A, b), alone) and kindling.equal(some, alone[:, 7:60])
+    finally:
+        kindling.set_num_threads(before)

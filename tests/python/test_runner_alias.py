@@ -49,7 +49,7 @@ def test_found_by_spec_and_metadata(tmp_path):
         import importlib.util, importlib.metadata
         assert importlib.util.find_spec("torch") is not None
         assert importlib.util.find_spec("torch.nn") is not None and "kindling.nn" not in sys.modules
-        assert importlib.util.find_spec("torch.nn.functional").origin.endswith("kindling/nn/functional.py")
+        assert importlib.util.find_spec("torch.nn.functional").origin.endswith("/nn/functional.py")
         assert importlib.util.find_spec("torch.not_there") is None
         version = importlib.metadata.version("torch")
         assert version.startswith("2.13.") and "+" in version, version
