@@ -1,4 +1,4 @@
-// kernels/library/lapack.cpp: calls of LAPACK with workspaces; substitution for small triangular systems.
+// kernels/library/lapack.cpp: calls of LAPACK with workspaces; LU, inverses and triangular systems of our own.
 #include "kernels/library/lapack.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// kernels/library/lapack.h: LAPACK on one matrix, for float32, float64, complex64 and complex128.
+// kernels/library/lapack.h: LAPACK on one matrix, for float32, float64, complex64 and complex128. LU, triangular systems and inverses of
+// the first two need no library.
 //
 // Matrices are column-major (element (i, j) at j * leading + i) and are overwritten as LAPACK says. `info` is returned
 // as LAPACK gives it: 0 for success, positive as the routine's documentation says (a singular pivot, no convergence,
@@ -49,7 +50,7 @@ int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
           double rcond, int32_t* rank);
 int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s,
           double rcond, int32_t* rank);
-// Triangular systems: op(a) x = b, or x op(a) = b with side 'R'. Uses the library for large ones only.
+// Triangular systems: op(a) x = b, or x op(a) = b with side 'R'. Uses the library for large complex ones and for few right-hand sides.
 void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda,
           void* b, int64_t ldb);
 int trtri(DType dtype, char uplo, char diag, int64_t n, void* a, int64_t lda);

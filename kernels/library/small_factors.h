@@ -1,5 +1,5 @@
-// kernels/library/small_factors.h: LU and Cholesky factors of matrices so small that a call of LAPACK takes longer than
-// the arithmetic. Matrices are stored by columns, as LAPACK has them; so are arguments, pivots and answers.
+// kernels/library/small_factors.h: solutions, inverses and Cholesky factors of matrices so small that a call of LAPACK takes longer
+// than the arithmetic. Matrices are stored by columns, as LAPACK has them; so are arguments, pivots and answers.
 #pragma once
 #include <cstdint>
 
