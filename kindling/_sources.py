@@ -10,11 +10,12 @@ from kindling import _importer
 
 @functools.cache
 def _every():
+    data = _importer.sources()
     try:
         import lzma
     except ImportError:     # an interpreter built without it: tracebacks have no lines
         return {}
-    return marshal.loads(lzma.decompress(_importer.sources()))
+    return marshal.loads(lzma.decompress(data)) if data else {}     # nor have they if the wheel was built by such a one
 
 
 def source(path):
