@@ -290,7 +290,9 @@ void set_num_threads(int count) {
 bool in_parallel_region() { return inside; }
 
 void (*handle_signals)() = nullptr;
-static constinit thread_local int deaf = 0;
+static constinit thread_local int deaf = 0, alone = 0;
+Alone::Alone(bool wanted) : wanted_(wanted) { alone += wanted_; }
+Alone::~Alone() { alone -= wanted_; }
 Deaf::Deaf() { deaf++; }
 Deaf::~Deaf() { deaf--; }
 void hear_signals() {
@@ -355,7 +357,7 @@ bool start_detached(void (*body)(void*), void* context) {
 
 void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context) {
     int threads = num_threads();
-    if (threads == 1 || inside || pool.busy.exchange(1, std::memory_order_acquire) != 0) {
+    if (threads == 1 || inside || alone || pool.busy.exchange(1, std::memory_order_acquire) != 0) {
         inside ? function(context, begin, end) : run_range(begin, end, grain, function, context, nullptr);
         return;
     }

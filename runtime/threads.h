@@ -47,6 +47,17 @@ public:
 };
 extern void (*handle_signals)();   // the host program's
 
+/// While in scope this thread's loops run in it alone: for a chain of loops so short that to wake the others takes longer.
+class Alone {
+public:
+    explicit Alone(bool wanted);
+    ~Alone();
+    Alone(const Alone&) = delete;
+
+private:
+    bool wanted_;
+};
+
 namespace detail {
 using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction function, void* context);
