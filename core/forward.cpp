@@ -1,8 +1,8 @@
 // core/forward.cpp: how a generated C++ function calls its operator.
 //
 // A generated function, such as `Tensor relu(const Tensor&)`, is twelve bytes: it puts a number in eax and jumps to one of two pieces
-// of assembly below. These lay the registers of arguments out as `va_start` would and call `forward`, which boxes the
-// arguments. So 1,700 functions have no frame, no unwinding table and no boxing of their own: 250 KB of code and tables less.
+// of assembly at the end of this file. These lay the registers of arguments out as `va_start` would, and call what boxes the
+// arguments and calls the operator. So 1,700 functions have no frame, no unwinding table and no boxing of their own.
 //
 // This holds because of two rules of the System V ABI for x86-64 (https://gitlab.com/x86-psABIs/x86-64-ABI, section 3.5.7): an
 // argument behind `...` is passed as a named one is, and a result that does not fit in registers, or has a destructor, is built at
@@ -99,7 +99,7 @@ void call_given(uint32_t what, va_list& registers, const char* letters, Value* r
 }  // namespace
 
 /// The function's result is built at `result`. `what`: the operator's number, and above 16 bits where its letters begin.
-extern "C" [[gnu::visibility("hidden"), gnu::used]] void kindling_forward_at(void* result, uint32_t what, va_list registers) {
+extern "C" [[gnu::visibility("hidden"), gnu::used]] void kindling_call_for_object(void* result, uint32_t what, va_list registers) {
     const char* letters = forward_letters + (what >> 16);
     const char kind = *letters++;
     Value values[8];
@@ -119,7 +119,7 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] void kindling_forward_at(voi
 }
 
 /// The function's result is a number in a register, or nothing.
-extern "C" [[gnu::visibility("hidden"), gnu::used]] int64_t kindling_forward_number(uint32_t what, va_list registers) {
+extern "C" [[gnu::visibility("hidden"), gnu::used]] int64_t kindling_call_for_number(uint32_t what, va_list registers) {
     const char* letters = forward_letters + (what >> 16);
     const char kind = *letters++;
     Value values[4];
@@ -150,9 +150,9 @@ extern "C" [[gnu::visibility("hidden"), gnu::used]] int64_t kindling_forward_num
 asm(".text\n"
     ".globl kindling_forward\n .hidden kindling_forward\n .type kindling_forward, @function\n"
     "kindling_forward:\n" KINDLING_SAVE_REGISTERS("8")     // the first register is the result's address
-    "movl %eax, %esi\n leaq 176(%rsp), %rdx\n call kindling_forward_at\n movq (%rsp), %rax\n"
+    "movl %eax, %esi\n leaq 176(%rsp), %rdx\n call kindling_call_for_object\n movq (%rsp), %rax\n"
     "leave\n .cfi_def_cfa 7, 8\n ret\n .cfi_endproc\n .size kindling_forward, .-kindling_forward\n"
-    ".globl kindling_forward_numbers\n .hidden kindling_forward_numbers\n .type kindling_forward_numbers, @function\n"
-    "kindling_forward_numbers:\n" KINDLING_SAVE_REGISTERS("0")
-    "movl %eax, %edi\n leaq 176(%rsp), %rsi\n call kindling_forward_number\n"
-    "leave\n .cfi_def_cfa 7, 8\n ret\n .cfi_endproc\n .size kindling_forward_numbers, .-kindling_forward_numbers\n");
+    ".globl kindling_forward_number\n .hidden kindling_forward_number\n .type kindling_forward_number, @function\n"
+    "kindling_forward_number:\n" KINDLING_SAVE_REGISTERS("0")
+    "movl %eax, %edi\n leaq 176(%rsp), %rsi\n call kindling_call_for_number\n"
+    "leave\n .cfi_def_cfa 7, 8\n ret\n .cfi_endproc\n .size kindling_forward_number, .-kindling_forward_number\n");

@@ -2,7 +2,7 @@
 #pragma once
 
 /// A function without a frame: a number, and a jump to `kindling_forward` or, if the result is a number or nothing, to
-/// `kindling_forward_numbers`. The number is the operator's, and above 16 bits the place of its letters.
+/// `kindling_forward_number`. The number is the operator's, and above 16 bits the place of its letters.
 #define KINDLING_FORWARD(to, what) asm("movl $" #what ", %eax\n\tjmp " #to)
 
 namespace kindling {

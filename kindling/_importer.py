@@ -91,6 +91,11 @@ def _part(kind, position, length, begin, end):
     return block[int(begin):int(end)]
 
 
+def _source(path, line):
+    """The text of the module at `path` below the package, whose line is `line`."""
+    return _import("kindling._sources").source(path) if "c" in line[0] else _part(*line).decode()
+
+
 class Loader:
     """Runs one module. Under the alias its classes and functions say torch: they take that from the module's ``__name__``."""
 
@@ -134,9 +139,7 @@ class PackedLoader(Loader):
         return compile(_part(*self._line), "kindling/" + self._path, "exec", dont_inherit=True)
 
     def get_source(self, name):
-        if "c" not in self._line[0]:
-            return _part(*self._line).decode()
-        return _import("kindling._sources").source(self._path)
+        return _source(self._path, self._line)
 
     def get_filename(self, name):
         return f"{PACK}/{self._path}"
@@ -150,7 +153,7 @@ class PackedLoader(Loader):
         line = _line(below.removesuffix(".py").removesuffix("/__init__")) if path[:len(PACK)] == PACK else None
         if line is None:
             raise OSError(2, "not in the pack", path)
-        return PackedLoader("", below, line).get_source("").encode()
+        return _source(below, line).encode()
 
     def __getattr__(self, name):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -558,15 +558,15 @@ def write_functions(folder, every):
                 outs.append(f"inline {result} {spelled}({signature(ordered, defaults)}) {{ {'return ' * (result != 'void')}{call}({given}); }}")
                 continue
             head.append(f"{result} {spelled}({signature(ordered, defaults)});")
-            where = "kindling_forward_numbers" if text[0] in ".biD" else "kindling_forward"
+            where = "kindling_forward_number" if text[0] in ".biD" else "kindling_forward"
             what = 3 * number + form | pool.place(text) << 16
             body = f"{{ KINDLING_FORWARD({where}, {what}); }}"
             kinds = [cpp_type(argument["type"]) for argument in ordered]
-            bodies.append(f"FORWARDS {result} {spelled}({', '.join(kinds)}) {body}")
+            bodies.append(f"[[gnu::naked]] {result} {spelled}({', '.join(kinds)}) {body}")
             if (declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self" and name not in own_members
                     and result != "void"):      # `this` comes as the argument would
                 methods.append(f"    {result} {spelled}({signature(ordered, defaults, True)}) const;")
-                bodies.append(f"FORWARDS {result} Tensor::{spelled}({', '.join(kinds[1:])}) const {body}")
+                bodies.append(f"[[gnu::naked]] {result} Tensor::{spelled}({', '.join(kinds[1:])}) const {body}")
     if 3 * len(every) > 65536 or len(pool.text) > 65536:
         raise Refused("core/forward.h has 16 bits for the operator's number and for the place of its letters")
     prelude = "// Written by tools/generate.py from the operator declarations.\n"
@@ -576,7 +576,6 @@ def write_functions(folder, every):
     write(folder, "tensor_methods.inc", prelude + "\n".join(methods) + "\n")
     quoted = "\n".join(f'    "{each}\\0"' for each in pool.text.split("\0")[:-1])
     write(folder, "functions.cpp", prelude + '#include "generated/functions.h"\n\n#include "core/forward.h"\n\n'
-          "#define FORWARDS [[gnu::naked]]\n\n"
           f"namespace kindling {{\n\nconst char forward_letters[] =\n{quoted};\n\n" + "\n".join(bodies) + "\n\n}  // namespace kindling\n")
 
 

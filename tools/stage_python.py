@@ -100,24 +100,24 @@ def pack(modules, name):
     to make a dictionary of it would take half a millisecond of every program's start.
     """
     start = paths(START)
-    blocks = []     # [kind, bytes, [(path, begin, end)]], kind: (off the start-up path?, source?)
-    shown = {}      # sources that are not run from
-    for kind in ((False, False), (True, False), (True, True)):
-        for path, text in modules.items():
-            compiled = has_bytecode(path, len(text))
-            if kind != (path not in start, not compiled):
-                continue
-            data = bytecode(text, f"{name}/{path}") if compiled else text
-            if compiled:
-                shown[str(path)] = text
-            if not blocks or blocks[-1][0] != kind or kind[0] and len(blocks[-1][1]) + len(data) > BLOCK:
-                blocks.append([kind, b"", []])
-            begin = len(blocks[-1][1])
-            blocks[-1][1] += data
-            blocks[-1][2].append((path, begin, begin + len(data)))
+    sorted_out = {(False, False): [], (True, False): [], (True, True): []}     # (off the start-up path?, source?): modules
+    for path, text in modules.items():
+        sorted_out[path not in start, not has_bytecode(path, len(text))].append(path)
+    shown = {str(path): modules[path] for kind, each in sorted_out.items() if not kind[1] for path in each}  # sources that are not run from
+    blocks = []     # (kind, bytes, [(path, begin, end)])
+    for kind, each in sorted_out.items():
+        data, places = b"", []
+        for path in each:
+            more = modules[path] if kind[1] else bytecode(modules[path], f"{name}/{path}")
+            if kind[0] and data and len(data) + len(more) > BLOCK:
+                blocks.append((kind, data, places))
+                data, places = b"", []
+            places.append((path, len(data), len(data) + len(more)))
+            data += more
+        blocks.append((kind, data, places))
     parts, index = b"", []
     for (late, source), data, places in blocks:
-        if late:    # the first block stays as it is: to inflate it takes a millisecond
+        if late:    # the others stay as they are: to inflate them takes a millisecond
             data = zlib.compress(data, 9)
         for path, begin, end in places:
             kind = "p" * (path.stem == "__init__") + "c" * (not source) + "z" * late

@@ -134,58 +134,9 @@ namespace {
 int64_t ample_for(int64_t columns) { return columns <= 64 ? 64 * std::max<int64_t>(columns, 1) : 0; }
 } // namespace
 
-namespace {
-/// The exchanges of rows that a factorisation made, in its order or back.
-void exchange_rows(DType dtype, int64_t n, const int32_t* pivots, bool forward, int64_t columns, void* b, int64_t ldb) {
-    by_real(dtype, [&](auto zero) {
-        constexpr int64_t few = 8;      // columns at a time: exchanges of one wait for one another
-        auto* column = static_cast<decltype(zero)*>(b);
-        for (int64_t c = 0; c < columns; c += few, column += few * ldb)
-            for (int64_t step = 0; step < n; ++step) {
-                const int64_t i = forward ? step : n - 1 - step, other = pivots[i] - 1;
-                if (i == other) continue;
-                for (int64_t j = 0; j < std::min(few, columns - c); ++j) std::swap(column[j * ldb + i], column[j * ldb + other]);
-            }
-        return 0;
-    });
-}
-
-/// LU of the left half of the columns, what it does to the right half, LU of what is left there (S. Toledo, Locality of Reference in
-/// LU Decomposition with Partial Pivoting, 1997): nearly all of it is products.
-int factor(DType dtype, int64_t m, int64_t n, char* a, int64_t lda, int32_t* pivots) {
-    constexpr int64_t whole = 16;
-    const int64_t steps = std::min(m, n), item = static_cast<int64_t>(item_size(dtype));
-    if (steps <= whole) return factor_columns(dtype, m, n, a, lda, pivots);
-    const int64_t half = (steps / 2 + whole - 1) / whole * whole, rest = n - half;
-    char *right = a + half * lda * item, *below = right + half * item;
-    const int info = factor(dtype, m, half, a, lda, pivots);
-    exchange_rows(dtype, half, pivots, true, rest, right, lda);
-    trsm(dtype, 'L', 'L', 'N', 'U', half, rest, a, lda, right, lda);
-    Gemm product{};
-    product.dtype = dtype;
-    product.m = m - half;
-    product.n = rest;
-    product.k = half;
-    product.a = a + half * item;
-    product.b = right;
-    product.c = product.out = below;
-    product.a_row = product.b_row = product.out_row = product.c_row = 1;
-    product.a_column = product.b_column = product.out_column = product.c_column = lda;
-    product.alpha = -1;
-    gemm(product);
-    const int more = factor(dtype, m - half, rest, below, lda, pivots + half);
-    exchange_rows(dtype, steps - half, pivots + half, true, half, a + half * item, lda);
-    for (int64_t i = half; i < steps; ++i) pivots[i] += static_cast<int32_t>(half);
-    return info ? info : more ? more + static_cast<int>(half) : 0;
-}
-} // namespace
-
 int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
     if (m == 0 || n == 0) return 0;
-    if (!is_complex(dtype)) {
-        const Alone short_loops(std::min(m, n) <= 384);     // measured: 256 takes 1.6 times as long with two threads
-        return factor(dtype, m, n, static_cast<char*>(a), lda, pivots);
-    }
+    if (!is_complex(dtype)) return factor_by_halves(dtype, m, n, a, lda, pivots);
     int info = 0;
     call(routine(dtype, "getrf"), as_int(m), as_int(n), a, leading(lda), pivots, &info);
     return checked(info, "getrf");

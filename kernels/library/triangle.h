@@ -1,4 +1,4 @@
-// kernels/library/triangle.h: triangular systems with several right-hand sides, by our own products.
+// kernels/library/triangle.h: triangular systems with several right-hand sides, and LU, of float32 and float64 by our own products.
 #pragma once
 #include <cstdint>
 
@@ -23,12 +23,14 @@ struct TriangularSystem {
     const TriangularMatrix* second = nullptr;   // solved with what the first gave
 };
 
-/// LAPACK's getrf for few columns or rows of float32 or float64, a column at a time.
-int factor_columns(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
-
-/// Whether this is the fast way: of few right-hand sides or unknowns, and of complex numbers, it is not.
+/// Whether `solve_triangle` is the fast way: for few right-hand sides or unknowns it is not, and complex numbers it does not take.
 bool solves_triangles(DType dtype, int64_t size, int64_t count);
-/// The same bits whatever the threads, the other right-hand sides and the instruction set.
+/// The same bits whatever the threads and the other right-hand sides.
 void solve_triangle(const TriangularSystem& system);
+
+/// LAPACK's getrf: a matrix by columns, pivots from 1, the first zero pivot as the answer.
+int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
+/// The exchanges of `n` rows that a factorisation made, in its order or back, in `columns` columns.
+void exchange_rows(DType dtype, int64_t n, const int32_t* pivots, bool forward, int64_t columns, void* b, int64_t ldb);
 
 } // namespace kindling::library

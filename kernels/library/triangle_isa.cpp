@@ -1,5 +1,5 @@
-// kernels/library/triangle_isa.cpp: substitution, a lane for each right-hand side, and LU of few columns. Products are not fused, so that
-// results are the same on every instruction set.
+// kernels/library/triangle_isa.cpp: substitution, a lane for each right-hand side, and LU of few columns. Multiplications and
+// subtractions are not fused, so these parts have the same bits on every instruction set.
 #include "kernels/library/triangle_isa.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
@@ -38,9 +38,10 @@ void each(int64_t i, int64_t end, F run) {
 template <class T>
 T magnitude(T x) { return x < 0 ? -x : x; }
 
-/// The first place of the largest magnitude; 0 if all are NaN.
+/// The first place of the largest magnitude; 0 if the first is NaN.
 template <class T>
 int64_t largest(const T* x, int64_t count) {
+    if (*x != *x) return 0;
     Lanes<T> top{};
     int64_t i = 0;
     for (; i + triangle_lanes<T> <= count; i += triangle_lanes<T>) {
