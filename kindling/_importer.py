@@ -13,7 +13,7 @@ PACK = ROOT + "/_modules.pack"
 HEADER = 16     # bytes before the index, see tools/stage_python.py
 
 _index = _header = _origin = None   # the index's lines, what the file began with, where positions count from
-_recent = {}    # what the last two blocks hold: a program imports neighbours
+_recent = ()    # the last two blocks, (position, bytes): a program imports neighbours. Replaced as a whole, so no lock is needed.
 
 
 def unlocked(call, *args):
@@ -78,16 +78,16 @@ def sources():
 
 def _part(kind, position, length, begin, end):
     """What one line of the index is of."""
-    block = _recent.get(position)
-    if block is None:
-        block = _read(position, length)
-        if "z" in kind:
-            import zlib
+    global _recent
+    for place, block in _recent:
+        if place == position:
+            return block[int(begin):int(end)]
+    block = _read(position, length)
+    if "z" in kind:
+        import zlib
 
-            block = zlib.decompress(block)
-        while len(_recent) > 1:     # another thread may do the same
-            _recent.pop(next(iter(_recent), None), None)
-        _recent[position] = block
+        block = zlib.decompress(block)
+    _recent = ((position, block), *_recent[:1])
     return block[int(begin):int(end)]
 
 
@@ -232,8 +232,9 @@ def with_absent(module, space):
 def begin(spec):
     """Makes the finders known. ``spec``: of the package, whose path then has the pack, if there is one."""
     if Finder not in sys.meta_path:
-        for place in [each for each in sys.path_importer_cache if each[:len(PACK)] == PACK]:
-            del sys.path_importer_cache[place]      # of an earlier import of the package, since taken out of sys.modules
+        for place in list(sys.path_importer_cache):     # at once: other threads may be importing
+            if place[:len(PACK)] == PACK:
+                sys.path_importer_cache.pop(place, None)    # of an earlier import of the package, since taken out of sys.modules
         sys.path_hooks.insert(0, Folder)
         sys.meta_path.insert(0, Finder)
     places = spec.submodule_search_locations

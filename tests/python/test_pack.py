@@ -102,6 +102,34 @@ except ImportError as error:
     assert done.stderr.splitlines()[-1] == f"ImportError: {package / PACK.name} is of another Python: install kindling again with this one"
 
 
+def test_threads_read_blocks_at_once():
+    assert ask("""
+import sys, threading
+from kindling import _importer
+_importer._line("")
+lines = [line.split()[1:] for line in _importer._index.decode().splitlines() if line and not line.startswith("sources.xz")]
+wanted = [(line, _importer._part(*line)) for line in lines[::12]]
+sys.setswitchinterval(1e-6)
+wrong = []
+
+def read(first):
+    try:
+        for turn in range(30):
+            for line, data in wanted[first:] + wanted[:first]:
+                if _importer._part(*line) != data:
+                    wrong.append(line)
+    except Exception as error:
+        wrong.append(error)
+
+threads = [threading.Thread(target=read, args=(5 * number,)) for number in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(wrong)
+""") == "[]\n"
+
+
 def test_source_help_and_pickles():
     assert ask(
         "import inspect, pickle, pydoc\n"
