@@ -8,11 +8,16 @@ __version__ = "2.13.0+kindling.0.1.0"
 
 import sys as _sys
 
-from kindling import _importer
-from kindling._importer import _import
+if __spec__.loader_state is not None:   # bindings/package has run it already
+    _importer = _sys.modules["kindling._importer"] = __spec__.loader_state
+else:   # an installation in place
+    try:
+        from kindling import _importer
+    except ImportError:
+        raise ImportError(f"kindling in {__path__[0]} is built for another Python than {_sys.version.split()[0]}: install it again with this one") from None
+    _importer.begin(__spec__)
 
-if _importer.PACK not in __path__:
-    _importer.begin(__spec__)   # without bindings/package: in an installation in place
+_import = _importer._import
 
 
 class _Version(str):

@@ -1,6 +1,7 @@
 """Lays out the Python part of the wheel: a few modules as files, all others in one packed file.
 
-    python tools/stage_python.py PACKAGE STUB OUTPUT
+    python tools/stage_python.py PACKAGE STUB OUTPUT [MODULE ...]     modules that shall be files, too
+    python tools/stage_python.py --code SOURCE OUTPUT                 one module's bytecode, for a C++ program to include
 
 The pack holds each module's bytecode, or its source where it is small or seldom used. Neighbours are compressed together, 160 KB
 at a time: singly they take a tenth more. kindling/_importer.py reads it. The sources of those with bytecode are compressed all together:
@@ -11,6 +12,7 @@ As files all would have 3.5 times the size: the installer compiles each one with
 import ast
 import hashlib
 import marshal
+import math
 import shutil
 import sys
 import zlib
@@ -24,13 +26,13 @@ except ImportError:     # an interpreter built without it: tracebacks have no li
 
 PACK = "_modules.pack"
 
-# What runs before the pack can be read, and what an interpreter or a child of one is started with.
-FILES = "__init__ __main__ _importer _as_torch.torch.__init__ _as_torch.functorch.__init__".split()
+# What an interpreter or a child of one is started with.
+FILES = "__init__ __main__ _as_torch.torch.__init__ _as_torch.functorch.__init__".split()
 
-# Loaded by `kindling run`, or to build a small network and run it forward: one block, as most programs want it whole.
-# tests/python/test_pack.py asks a fresh interpreter whether the list is whole and has nothing beside.
+# Loaded by `kindling run`, and to build a small network and run it forward: a block each, as most programs want them whole.
+# tests/python/test_pack.py asks a fresh interpreter whether the lists are whole and have nothing beside.
+RUN = "_alias _cli _runner".split()
 START = """
-_alias _cli _runner
 autograd.__init__ autograd.grad_mode
 nn.__init__ nn.functional nn.init nn.parameter nn._functional.__init__ nn._functional.activation
 nn.modules.__init__ nn.modules.activation nn.modules.container nn.modules.linear nn.modules.module
@@ -88,7 +90,7 @@ def has_bytecode(path, size):
     """Whether the pack has the bytecode of this module, or its source."""
     seldom = any(str(place) in SELDOM for place in (path, *path.parents))
     first = path.parts[0] in ("startup", "_absent") and path.stem == "__init__"
-    return path in paths(START) or size >= SMALL and (first or not seldom)
+    return path in paths(RUN + START) or size >= SMALL and (first or not seldom)
 
 
 def pack(modules, name):
@@ -99,31 +101,34 @@ def pack(modules, name):
     length of its block, begin and end in what the block holds. Positions count from the end of the index. It is searched as it is:
     to make a dictionary of it would take half a millisecond of every program's start.
     """
-    start = paths(START)
-    sorted_out = {(False, False): [], (True, False): [], (True, True): []}     # (off the start-up path?, source?): modules
+    early = {path: number for number, names in enumerate((RUN, START)) for path in paths(names)}
+    groups = {}     # (number of the early block, or infinity; source?): modules
     for path, text in modules.items():
-        sorted_out[path not in start, not has_bytecode(path, len(text))].append(path)
-    shown = {str(path): modules[path] for kind, each in sorted_out.items() if not kind[1] for path in each}  # sources that are not run from
-    blocks = []     # (kind, bytes, [(path, begin, end)])
-    for kind, each in sorted_out.items():
-        data, places = b"", []
-        for path in each:
-            more = modules[path] if kind[1] else bytecode(modules[path], f"{name}/{path}")
-            if kind[0] and data and len(data) + len(more) > BLOCK:
-                blocks.append((kind, data, places))
-                data, places = b"", []
-            places.append((path, len(data), len(data) + len(more)))
-            data += more
-        blocks.append((kind, data, places))
+        groups.setdefault((early.get(path, math.inf), not has_bytecode(path, len(text))), []).append(path)
     parts, index = b"", []
-    for (late, source), data, places in blocks:
-        if late:    # the others stay as they are: to inflate them takes a millisecond
-            data = zlib.compress(data, 9)
+
+    def finish(block, places, source, late):
+        nonlocal parts
+        if late:    # the others stay as they are: to inflate them would take a millisecond of every program's start
+            block = zlib.compress(block, 9)
         for path, begin, end in places:
             kind = "p" * (path.stem == "__init__") + "c" * (not source) + "z" * late
             key = path.parent if path.stem == "__init__" else path.with_suffix("")
-            index.append(f"{key} {kind or '-'} {len(parts)} {len(data)} {begin} {end}\n")
-        parts += data
+            index.append(f"{key} {kind or '-'} {len(parts)} {len(block)} {begin} {end}\n")
+        parts += block
+
+    for (number, source), each in sorted(groups.items()):
+        late = number == math.inf
+        block, places = b"", []
+        for path in each:
+            data = modules[path] if source else bytecode(modules[path], f"{name}/{path}")
+            if late and block and len(block) + len(data) > BLOCK:
+                finish(block, places, source, late)
+                block, places = b"", []
+            places.append((path, len(block), len(block) + len(data)))
+            block += data
+        finish(block, places, source, late)
+    shown = {str(path): modules[path] for (_, source), each in groups.items() if not source for path in each}  # not run from
     text = lzma.compress(marshal.dumps(shown), preset=9 | lzma.PRESET_EXTREME) if lzma else b""
     index.append(f"sources.xz - {len(parts)} {len(text)}\n")
     lines = ("\n" + "".join(index)).encode()
@@ -131,14 +136,20 @@ def pack(modules, name):
     return MAGIC_NUMBER + hashlib.sha256(rest).digest()[:8] + len(lines).to_bytes(4, "little") + rest
 
 
-def main(package, stub, output):
+def code(source, output):
+    source = Path(source)
+    data = bytecode(source.read_bytes(), f"{source.parent.name}/{source.name}")
+    Path(output).write_text(",".join(map(str, data)) + "\n")
+
+
+def main(package, stub, output, *more):
     package, output = Path(package), Path(output)
     shutil.rmtree(output, ignore_errors=True)
     sources = {path.relative_to(package): path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    plain = paths(FILES)
-    missing = sorted(map(str, (plain | paths(START)) - sources.keys()))
+    plain = paths([*FILES, *more])
+    missing = sorted(map(str, (plain | paths(RUN + START)) - sources.keys()))
     if missing:
-        sys.exit(f"tools/stage_python.py: FILES or START name what is not there: {', '.join(missing)}")
+        sys.exit(f"tools/stage_python.py: FILES, RUN or START name what is not there: {', '.join(missing)}")
     output.mkdir(parents=True)
     for path, text in sources.items():
         target = output / path
@@ -159,4 +170,4 @@ if __name__ == "__main__":
         import subprocess
 
         sys.exit(subprocess.call([sys.executable, "-X", "no_debug_ranges", *sys.argv]))
-    main(*sys.argv[1:])
+    (code if sys.argv[1] == "--code" else main)(*[word for word in sys.argv[1:] if word != "--code"])

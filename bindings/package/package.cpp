@@ -6,25 +6,25 @@
 // From then on the package is `__init__.py`, as if nothing else had been found.
 
 #include <Python.h>
+#include <marshal.h>
 
 #include <initializer_list>
 
-/// kindling/_importer.py, run as the module `kindling._importer`, though there is no package yet. Not by the interpreter's import:
-/// a thread that imports that very module holds its lock and waits for the package's, which this thread holds.
-static PyObject* importer(PyObject* home, PyObject* machinery) {
-    PyObject *name = PyUnicode_FromString("kindling._importer"), *path = PyUnicode_FromFormat("%U/_importer.py", home);
-    PyObject* module = name ? PyImport_GetModule(name) : nullptr;      // from an import of the package that failed later
-    if (!module && name && path && !PyErr_Occurred()) {
-        PyObject* spec = PyObject_CallMethod(machinery, "spec_from_file_location", "OO", name, path);
-        PyObject* bootstrap = spec ? PyImport_ImportModule("_frozen_importlib") : nullptr;
-        PyObject* loader = bootstrap ? PyObject_GetAttrString(spec, "loader") : nullptr;
-        if (loader) module = PyObject_CallMethod(bootstrap, "module_from_spec", "O", spec);
-        PyObject* done = module ? PyObject_CallMethod(loader, "exec_module", "O", module) : nullptr;
-        if (!done || PyDict_SetItem(PyImport_GetModuleDict(), name, module)) Py_CLEAR(module);
-        for (PyObject* each : {spec, bootstrap, loader, done}) Py_XDECREF(each);
-    }
-    Py_XDECREF(name);
-    Py_XDECREF(path);
+static const unsigned char code[] = {
+#include "generated/importer.inc"
+};
+
+/// kindling/_importer.py, whose bytecode is part of this library: that takes 0.2 ms less than a file. `__init__.py` puts it into sys.modules:
+/// before there is the package, a thread that imports that very module must not find it.
+static PyObject* importer(PyObject* home) {
+    PyObject *module = PyModule_New("kindling._importer"), *path = PyUnicode_FromFormat("%U/_importer.py", home);
+    PyObject* compiled = PyMarshal_ReadObjectFromString(reinterpret_cast<const char*>(code), sizeof code);
+    PyObject *names = module ? PyModule_GetDict(module) : nullptr, *done = nullptr;
+    if (names && path && compiled && PyDict_SetItemString(names, "__file__", path) == 0 &&
+        PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) == 0)
+        done = PyEval_EvalCode(compiled, names, names);
+    if (!done) Py_CLEAR(module);
+    for (PyObject* each : {path, compiled, done}) Py_XDECREF(each);
     return module;
 }
 
@@ -36,10 +36,10 @@ static PyObject* create(PyObject* spec, PyModuleDef*) {
         PyObject* home = PyList_GET_ITEM(places, 0);
         source = PyUnicode_FromFormat("%U/__init__.py", home);
         if (source) loader = PyObject_CallMethod(machinery, "SourceFileLoader", "OO", name, source);
-        if (loader) finders = importer(home, machinery);
+        if (loader) finders = importer(home);
         if (finders) begun = PyObject_CallMethod(finders, "begin", "O", spec);
         if (begun && PyObject_SetAttrString(spec, "loader", loader) == 0 && PyObject_SetAttrString(spec, "origin", source) == 0 &&
-            PyObject_SetAttrString(spec, "cached", Py_None) == 0)
+            PyObject_SetAttrString(spec, "cached", Py_None) == 0 && PyObject_SetAttrString(spec, "loader_state", finders) == 0)
             module = PyModule_NewObject(name);
     }
     if (!module && !PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "kindling is a package of files and packed modules");

@@ -51,11 +51,10 @@ def copy(tmp_path):
     """The start of a package without its libraries."""
     folder = tmp_path / "kindling"
     folder.mkdir()
-    for name in ("__init__.py", "_importer.py"):
-        shutil.copy(PACKAGE / name, folder)
-    if (PACKAGE / "_modules.pack").exists():
-        shutil.copy(PACKAGE / "_modules.pack", folder)
-    else:
+    for name in ("__init__.py", "_importer.py", "_modules.pack", *[path.name for path in PACKAGE.glob("__init__.*.so")]):
+        if (PACKAGE / name).exists():
+            shutil.copy(PACKAGE / name, folder)
+    if not (PACKAGE / "_modules.pack").exists():
         shutil.copy(PACKAGE / "_bootstrap.py", folder)
     return folder
 
@@ -77,6 +76,12 @@ def test_error_of_another_interpreter(copy):
     (copy / "_C.cpython-37m-x86_64-linux-gnu.so").touch()
     text = broken(copy)
     assert "built for another interpreter (_C.cpython-37m" in text and f"cpython {sys.version_info[0]}.{sys.version_info[1]}" in text
+
+
+def test_error_of_another_python(copy):
+    (first,) = list(copy.glob("__init__.*.so")) or pytest.skip("a package without bindings/package")
+    first.rename(copy / "__init__.cpython-37m-x86_64-linux-gnu.so")
+    assert broken(copy) == f"ImportError: kindling in {copy} is built for another Python than {sys.version.split()[0]}: install it again with this one"
 
 
 def test_error_of_a_missing_library(copy):

@@ -43,7 +43,7 @@ def test_the_first_block_is_what_starting_loads():
     loaded = {name for name in startup.look(program, run=True)["modules"] if name.split(".")[0] == "kindling"}
     loaded = {name.removeprefix("kindling").removeprefix(".") for name in loaded} - {"_C"}
     # `_importer` runs before anything else, the command's own file is `__main__`, and the others are for child interpreters only.
-    start = {name.removesuffix("__init__").removesuffix(".") for name in stage.START} | {"", "_importer"}
+    start = {name.removesuffix("__init__").removesuffix(".") for name in stage.RUN + stage.START} | {"", "_importer"}
     assert {name for name in loaded if not name.startswith("_C.")} == start
 
 
@@ -57,9 +57,9 @@ def test_functions_that_only_scripts_read_have_their_source_alone():
 def test_every_module_is_a_file_or_in_the_pack_once():
     from kindling import _importer
 
+    stage = load(ROOT / "tools" / "stage_python.py")
     sources = {str(path.relative_to(ROOT / "kindling")): path.read_bytes() for path in (ROOT / "kindling").rglob("*.py")}
     files = {str(path.relative_to(PACK.parent)) for path in PACK.parent.rglob("*.py")}
-    stage = load(ROOT / "tools" / "stage_python.py")
     shown = marshal.loads(lzma.decompress(_importer.sources()))
     lines = [line.split() for line in _importer._index.decode().splitlines() if line and not line.startswith("sources.xz")]
     packed = {}
