@@ -153,7 +153,6 @@ Value* Tracer::value_of(const Item& item) {
 
 void Tracer::set_value(const Item& item, Value* value) {
     switch (item.tag()) {
-        case Item::Tag::None: return;
         case Item::Tag::Tensor: {
             Known& known = known_[item.tensor_impl()];
             known = {item, value};
@@ -176,7 +175,11 @@ void Tracer::set_value(const Item& item, Value* value) {
             }
             return;
         case Item::Tag::Instance: known_[item.object()] = {item, value}; return;
-        default: return;
+        default: {   // would be a constant from here on; but an autograd.Function may give None
+            if (item.is_none() && value->node->is("prim::TupleUnpack") && value->node->input()->node->is("prim::PythonOp")) return;
+            static constexpr char kinds[][14] = {"None", "Bool", "Int", "Double", "Device", "Tensor", "ComplexDouble", "String", "GenericList", "Tuple", "GenericDict", "Object", "Future", "PyObject"};
+            fail(ErrorKind::Runtime, "Tracer cannot set value trace for type %s. Supported types are tensor, tensor list, and tuple of tensors.", kinds[static_cast<size_t>(item.tag())]);
+        }
     }
 }
 

@@ -1,5 +1,11 @@
-"""Whole models scripted give what they give eagerly, gradients included: ResNet-18, a transformer encoder, an LSTM classifier, a detection head."""
+"""Whole models scripted and traced give what they give eagerly, gradients included: ResNet-18, a transformer encoder, an LSTM classifier,
+a detection head; and scripted the Llama of examples/tiny_llama.py with its key-value cache, which gives PyTorch's numbers too."""
 import copy
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import List, Optional, Tuple
 
 import pytest
@@ -144,20 +150,82 @@ MODELS = {"resnet18": (ResNet18, lambda: (torch.randn(2, 3, 32, 32),)), "encoder
           "lstm": (Classifier, lambda: (torch.randint(0, 30, (3, 6)),)), "detection": (Head, lambda: (torch.rand(1, 3, 9, 9),))}
 
 
+class Detections(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = Head()
+
+    def forward(self, image: Tensor) -> Tuple[Tensor, Tensor]:
+        found = self.head(image)
+        return torch.stack([box for box, _ in found]), torch.tensor([score for _, score in found])
+
+
+class Detector(nn.Module):
+    """A trace that has the loop for other images too: as a script, which gives tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.detections = torch.jit.script(Detections())
+
+    def forward(self, image: Tensor) -> Tuple[Tensor, Tensor]:
+        return self.detections(image * 0.5)
+
+
+def results(model, given):
+    """What a model gives, its gradients and its buffers."""
+    model.zero_grad()
+    out = flat(model(*given))
+    losses = [tensor.sum() for tensor in out if tensor.requires_grad]
+    assert losses
+    sum(losses).backward()
+    return [out, [p.grad.clone() for p in model.parameters() if p.grad is not None], [buffer.clone() for buffer in model.buffers()]]
+
+
+def assert_same(eager, compiled):
+    for ours, theirs in zip(eager, compiled):
+        assert len(ours) == len(theirs) and all(map(torch.equal, ours, theirs))
+
+
 @pytest.mark.parametrize("mode", ["train", "eval"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_gives_what_it_gives_eagerly(name, mode):
+def test_a_scripted_model_gives_what_it_gives_eagerly(name, mode):
     kind, inputs = MODELS[name]
     torch.manual_seed(3)
     model, given = kind(), inputs()
     scripted = torch.jit.script(copy.deepcopy(model))
-    results = []
-    for each in (getattr(model, mode)(), getattr(scripted, mode)()):
-        out = flat(each(*given))
-        losses = [tensor.sum() for tensor in out if tensor.requires_grad]
-        assert losses
-        sum(losses).backward()
-        results.append((out, [p.grad for p in each.parameters()], list(each.buffers())))
-    for eager, compiled in zip(*results):
-        assert len(eager) == len(compiled)
-        assert all(a is b is None or torch.equal(a, b) for a, b in zip(eager, compiled))
+    assert_same(*(results(getattr(each, mode)(), given) for each in (model, scripted)))
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_traced_model_gives_what_it_gives_eagerly(name, mode):
+    kind, inputs = MODELS[name] if name != "detection" else (Detector, MODELS[name][1])
+    torch.manual_seed(3)
+    model = getattr(kind(), mode)()
+    traced = torch.jit.trace(copy.deepcopy(model), inputs())
+    model.load_state_dict(traced.state_dict())      # what the traced run did to running means
+    for _ in range(2):
+        given = inputs()                            # not what it was traced with
+        assert_same(results(model, given), results(traced, given))
+
+
+def test_the_llama_with_its_cache_gives_what_it_gives_eagerly_and_under_pytorch():
+    program = str(Path(__file__).with_name("script_programs") / "llama.py")
+
+    def run(*runner):
+        done = subprocess.run([sys.executable, *runner, program], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    with ThreadPoolExecutor() as both:
+        ours, theirs = both.map(lambda runner: run(*runner), [("-m", "kindling", "run"), ()])
+    for each in (ours, theirs):
+        assert each["original"] == each["typed"] == each["scripted"]
+        assert each["scripted"]["by steps"] == pytest.approx(each["scripted"]["logits"], abs=1e-6)
+    ours, theirs = ours["scripted"], theirs["scripted"]
+    assert ours.pop("text") == theirs.pop("text")
+    gradients = ours.pop("gradients"), theirs.pop("gradients")
+    for given, expected in [(ours, theirs), gradients]:
+        assert given.keys() == expected.keys()
+        for key in given:
+            assert given[key] == pytest.approx(expected[key], rel=1e-5, abs=1e-6)

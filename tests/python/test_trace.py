@@ -245,6 +245,10 @@ class Shared:
     pass
 
 
+def defined(module, text):
+    return module.jit.CompilationUnit("def f" + text).f
+
+
 REFUSED = {
     "nothing": lambda m, x: m.jit.trace(lambda x: None, x), "number": lambda m, x: m.jit.trace(lambda x: 3, x),
     "dict": lambda m, x: m.jit.trace(lambda x: {"a": x}, x), "part": lambda m, x: m.jit.trace(lambda x: (x, None), x),
@@ -253,6 +257,9 @@ REFUSED = {
     "unseen": lambda m, x: m.jit.trace(lambda x: grown[m].detach().data, x), "grows": lambda m, x: m.jit.trace(lambda x: x + grown[m], x),
     "nested": lambda m, x: m.jit.trace(lambda x: m.jit.trace(lambda y: y, x)(x), x), "by name": lambda m, x: m.jit.trace(lambda x: x, example_kwarg_inputs={"q": x}),
     "raises": lambda m, x: m.jit.trace(lambda x: x.view(7), x), "no module": lambda m, x: m.jit.trace_module(lambda x: x, {"forward": x}),
+    "a script's number": lambda m, x: m.jit.trace(lambda x: x + defined(m, "(x):\n    return x.size(0)")(x), x),
+    "a script's pair": lambda m, x: m.jit.trace(lambda x: defined(m, "(x):\n    return [(x, 1.5)]")(x)[0][0], x),
+    "a script's None": lambda m, x: m.jit.trace(lambda x: x if defined(m, "(x):\n    pass")(x) is None else x, x),
     "no dict": lambda m, x: m.jit.trace_module(m.nn.ReLU(), x), "method": lambda m, x: m.jit.trace(m.nn.ReLU().extra_repr, x),
     "too many": lambda m, x: m.jit.trace(lambda x: x * 2, x)(x, x), "no tensor": lambda m, x: m.jit.trace(lambda x: x * 2, x)(3)}
 
@@ -484,6 +491,20 @@ def test_autograd_functions_keep_their_derivatives():
             grads = x.grad.tolist()
             numpy.testing.assert_allclose(y.detach().numpy(), (x3 + 1) * 5 + x3 + 3, rtol=1e-6)
     assert texts == [["2.5"]] * 2 and grads == [120.0] * 3
+
+
+def test_autograd_functions_may_give_none():
+    def program(m):
+        class Half(m.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x / 2, None
+
+            @staticmethod
+            def backward(ctx, grad, none):
+                return grad / 2
+        return quietly(m.jit.trace, lambda x: Half.apply(x)[0] + 1, given(m, x3))(given(m, x3 * 4)).tolist()
+    assert program(kindling) == program(torch)
 
 
 def test_hooks_and_threads_do_not_disturb_a_trace():
