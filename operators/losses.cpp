@@ -250,10 +250,10 @@ OPERATORS(losses) {
             Tensor ignored = eq(places, Scalar(ignore_index));
             Tensor safe = masked_fill(places, ignored, Scalar(0));
             Tensor value = weight.defined() ? reshape(index_select(weight, 0, reshape(safe, {-1})), safe.sizes()) : ones(safe.sizes(), grad_output.dtype());
-            value = masked_fill(neg(value), ignored, Scalar(0));
             Tensor g = reduction == 0 ? (single ? reshape(grad_output, {1}) : unsqueeze(grad_output, 1)) : grad_output;
-            if (reduction == 1) g = div(g, total_weight);
-            return scatter(zeros(shape.sizes(), grad_output.dtype()), single ? 0 : 1, safe, contiguous(expand(mul(value, g), safe.sizes())));
+            if (reduction == 1) g = div(g, total_weight);   // not finite where all are ignored
+            value = masked_fill(mul(neg(value), g), ignored, Scalar(0));
+            return scatter(zeros(shape.sizes(), grad_output.dtype()), single ? 0 : 1, safe, contiguous(expand(value, safe.sizes())));
         }),
         derivative("grad_output", GIVEN(Tensor grad, Tensor target, Tensor weight, int64_t reduction, int64_t ignore_index) {
             return std::get<0>(nll_loss_forward(grad, target, weight, reduction, ignore_index));

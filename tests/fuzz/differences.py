@@ -16,7 +16,7 @@ import kindling
 import torch
 
 import children
-from beside import FINER, TOLERANCE, Difference, compare, gist, observe, parts, scale, seed
+from beside import FINER, TOLERANCE, Difference, Seen, compare, decided_by_rounding, gist, observe, parts, same_places, scale, seed
 from children import Fault
 from draw import Draw, changed, drawn, operators, place, tell, tensors_of, word_of
 from arguments import recorded
@@ -127,6 +127,11 @@ def degenerate(x):
     return {fact for fact, where in facts.items() if where.any()} | indefinite
 
 
+# What a difference says of where it is, and where that stands in an outcome; and what it says where PyTorch's own answers to the same
+# call with numbers changed in their last digit differ as much.
+PARTS = {"result": "result", "arguments after": "after", "gradient": "gradients", "second gradient": "second"}
+DECIDED = " decided by rounding"
+
 # Of these PyTorch does not look at the number of dimensions before it reads sizes and writes, nor how many indices there are.
 DAMAGES = re.compile(r"_?upsample_\w*?([123])d\b|_unsafe_masked_index")
 
@@ -142,8 +147,20 @@ class Finer(Draw):
 Finer.names = __import__("draw").DTYPES
 
 
+class Nudged(Draw):
+    """The same call with its floating numbers changed in their last digit, or by `step` of them."""
+    step = 1
+
+    def plain(self, sizes, dtype):
+        x = super().plain(sizes, dtype)
+        if not (dtype.is_floating_point or dtype.is_complex):
+            return x
+        change = self.step * torch.finfo(dtype).eps * (torch.arange(x.numel(), dtype=torch.float64).reshape(x.shape) + 1).cos()
+        return (x.to(torch.complex128 if dtype.is_complex else torch.float64) * (1 + change)).to(dtype)
+
+
 class Comparer:
-    drawing, finer = Draw, Finer
+    drawing, finer, nudged = Draw, Finer, Nudged
 
     @staticmethod
     def options(parser):
@@ -223,7 +240,8 @@ class Comparer:
             seen = re.match(r"result|arguments after|gradient|second gradient", difference.kind)
             words = ["an answer" if seen else told(each, 2000) for each in (theirs, ours)]
             entry = None if self.all else known(name, difference.kind, *words, f"{self.told}\n{difference.text}\n{holds}",
-                                              lambda: self.refused_with_values(number, ours))
+                                              {"refused": lambda: self.refused_with_values(number, ours), "answered": lambda: self.answered_with_values(number, ours),
+                                               "taken": lambda: not getattr(self.with_values(number)[0], "error", True)})
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             if entry:
                 if self.known:
@@ -243,20 +261,45 @@ class Comparer:
         tensors are on no device, and else as they were, it may be for another reason, and also where our reason has nothing to do
         with sizes: that call is wrong in two ways."""
         for lists in (False, True):
-            function, args, kwargs, draw = self.make(number, torch, self.drawing)[1]
-            if not any(x.device.type == "meta" or not x.numel() for x in tensors_of([args, kwargs], torch)) and "meta" not in str(kwargs) and not lists:
+            seen, hollow = self.with_values(number, lists)
+            if seen is None:
                 continue
-            hollow = any(not x.numel() for x in tensors_of([args, kwargs], torch)) or lists  # so that a size could be wrong that we gave
-            children.stage("torch")
-            try:
-                seen = observe(torch, function, filled(args, FILLED, lists), filled(kwargs, FILLED, lists), [], number)
-            finally:
-                children.stage("")
             about = [complaint(told.message.partition(": ")[2]) for told in (seen, ours)]
             if seen.error and seen.stage == "call" and all(about) and ((alike(seen.error), about[0]) == (alike(ours.error), about[1]) or
                                                                        about[0] != about[1] and (not hollow or about[1] in SIZELESS)):
                 return True
         return False
+
+    def answered_with_values(self, number, ours):
+        """Whether PyTorch answers the same call as we do once its tensors have elements on the CPU, but for the numbers. Its functions
+        for the shapes of meta tensors say other things than its operators here and there."""
+        seen, _ = self.with_values(number)
+        return seen is not None and not seen.error and same_form([seen.result, seen.after], [ours.result, ours.after])
+
+    def with_values(self, number, lists=False):
+        """What PyTorch makes of the same call once its tensors have elements on the CPU, and its lists of sizes too if `lists`; and whether
+        a size could be wrong that was given to it. None where nothing is to be changed."""
+        function, args, kwargs, _ = self.make(number, torch, self.drawing)[1]
+        found = list(tensors_of([args, kwargs], torch))
+        if not any(x.device.type == "meta" or not x.numel() for x in found) and "meta" not in str(kwargs) and not lists:
+            return None, False
+        children.stage("torch")
+        try:
+            return observe(torch, function, filled(args, FILLED, lists), filled(kwargs, FILLED, lists), [], number), lists or any(not x.numel() for x in found)
+        finally:
+            children.stage("")
+
+    def nearby(self, number):
+        """PyTorch's outcomes of the same call with numbers changed in their last digit."""
+        found = []
+        for step in (1, -1, 3):
+            self.nudged.step = step
+            children.stage("torch")
+            try:
+                found.append(self.outcome(number, torch, self.nudged))
+            finally:
+                children.stage("")
+        return found
 
     def damages(self, number):
         """Whether PyTorch 2.13 would write beyond its memory, which ends the process some calls later."""
@@ -289,7 +332,8 @@ class Comparer:
             def word(seen):
                 return f"{seen.error} in the {seen.stage}" if seen.error and seen.stage != "call" else seen.error or "an answer"
             what = theirs if theirs.error else ours
-            raise Difference(f"{word(theirs)} there, {word(ours)} here: {gist(what.message)}")
+            rounded = "LinAlgError" in (theirs.error, ours.error) and any((each.error, each.stage) == (ours.error, ours.stage) for each in self.nearby(number))
+            raise Difference(f"{word(theirs)} there, {word(ours)} here: {gist(what.message)}{DECIDED * rounded}")
         if theirs.error and theirs.stage == "call":
             return "refused"
         operator = name.partition(".")[0]
@@ -302,10 +346,17 @@ class Comparer:
                 torch.set_default_dtype(torch.float64)  # that integers become
                 finer = self.outcome(number, torch, self.finer)
             except Exception:
-                raise difference
+                finer = None
             finally:
                 torch.set_default_dtype(torch.float32)
-            self.values(name, operator, ours, theirs, finer)
+            try:
+                self.values(name, operator, ours, theirs, finer)
+            except Difference as difference:
+                part = next((part for words, part in PARTS.items() if difference.kind.startswith(words)), None)
+                if part and re.search(r": (value|nan or infinity)$", difference.kind):
+                    his, mine, *nearby = (seen_in(getattr(each, part)) for each in (theirs, ours, *self.nearby(number)))
+                    difference.kind += DECIDED * decided_by_rounding(his, mine, nearby, self.size)
+                raise
         return "refused later" if theirs.error else "answered"
 
     def values(self, name, operator, ours, theirs, finer):
@@ -344,6 +395,20 @@ def tensors_seen(result):
     if hasattr(result, "dtype"):
         return [result] if hasattr(torch, str(result.dtype)) else []
     return [x for each in result for x in tensors_seen(each)] if isinstance(result, (list, tuple)) else []
+
+
+def seen_in(value):
+    """All that is seen of tensors in a value."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [value] if isinstance(value, Seen) else [x for each in value for x in seen_in(each)] if isinstance(value, (list, tuple)) else []
+
+
+def same_form(expected, actual):
+    """Whether two values are the same but for their numbers and where they lie."""
+    one, other = seen_in(expected), seen_in(actual)
+    return len(one) == len(other) and all(
+        (a.dtype, a.shape, a.requires_grad) == (b.dtype, b.shape, b.requires_grad) and same_places(a.shape, a.stride, b.stride) for a, b in zip(one, other))
 
 
 def zero_throughout(second):

@@ -14,8 +14,12 @@ class FinerEmpty(differences.Finer, Empty):
     pass
 
 
+class NudgedEmpty(differences.Nudged, Empty):
+    pass
+
+
 class Empties(differences.Comparer):
-    drawing, finer = Empty, FinerEmpty
+    drawing, finer, nudged = Empty, FinerEmpty, NudgedEmpty
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import sys
 import zlib
 from collections import namedtuple
 
-# `refereed`: it holds only where PyTorch refuses the same call for the same reason once its tensors have elements.
-Known = namedtuple("Known", "operators kind theirs ours why where test refereed", defaults=("", None, False))
+# `refereed`: it holds only where PyTorch, once the call's tensors have elements on the CPU, refuses it for the same reason as we do
+# ("refused"), answers it as we do ("answered"), or answers it ("taken").
+Known = namedtuple("Known", "operators kind theirs ours why where test refereed", defaults=("", None, None))
 
 # What a refusal is about, by its words. The first that fits counts.
 COMPLAINTS = [
@@ -300,6 +301,15 @@ def target_grew(kind, theirs, ours, call):
     return bool(targets) and any(size < max(read, default=0) for each in targets for size in sizes_of(each))
 
 
+def resized(kind, theirs, ours, call):
+    """Whether some target of a call has no elements, or another number of them than all that it reads, which do not lie in order."""
+    line = call.partition("\n")[0]
+    targets = re.findall(r"\w+=<[^<>]*>", line)
+    read = [(*([int(each) for each in re.findall(r"\d+", group)] for group in pair),) for pair in re.findall(r"<\w+ \[([^]]*)\] by \[([^]]*)\]", re.sub(r"\w+=<[^<>]*>", "", line))]
+    apart = any(size > 1 and stride != math.prod(sizes[dim + 1:]) for sizes, strides in read for dim, (size, stride) in enumerate(zip(sizes, strides)))
+    return apart and any(size not in [math.prod(sizes) for sizes, _ in read] for each in targets for size in sizes_of(each))
+
+
 def last_apart(kind, theirs, ours, call):
     """Whether the last dimension of one of the first three tensors does not lie in order."""
     return any(not each.endswith(", 1") for each in re.findall(r"<\w+ \[[^]]*\] by \[([^]]*)\]", call)[:3])
@@ -340,6 +350,19 @@ def of_other_kinds(kind, theirs, ours, call):
         if all(want and (want[0] == "bool" or what in TAKEN.get(want[0], "").split() or what == "NoneType" and want[1] == "None") for what, want in pairs):
             return True
     return False
+
+
+# What every function takes for an argument of a kind.
+NATURAL = {"int": "int", "float": "float int", "Number": "int float bool complex", "tuple of ints": "tuple list int torch.Size", "tuple of Tensors": "tuple list", "Tensor": "Tensor"}
+
+
+def taken_by_ops(kind, theirs, ours, call):
+    """Whether an argument of a call through torch.ops is of a type that is taken there, and by no function outside of it."""
+    said = re.search(r"must be ([\w. ]+?), not ([\w.]+)", ours)
+    if not said or not call.startswith(("pybind11_", "aten::")):
+        return False
+    wanted, given = (word.replace("kindling.", "torch.") for word in said.groups())
+    return given in TAKEN.get(wanted, "").split() and given not in NATURAL.get(wanted, wanted).split()
 
 
 def flag_or_dim(kind, theirs, ours, call):
@@ -503,6 +526,26 @@ def calls(names):
     return lambda kind, theirs, ours, call: bool(re.search(rf"\b({names})\(", call))
 
 
+def both_infinite_or_nan(kind, theirs, ours, call):
+    """Whether both numbers that differ are not finite, and are complex or those of gradients."""
+    return both_not_finite(kind, theirs, ours, call) and ("gradient" in kind or bool(re.search(r"\n\S*j\)? there, ", call)))
+
+
+def castable(kind, theirs, ours, call):
+    """Whether the dtype that PyTorch asks an out to have can be cast to the one that it has."""
+    import torch
+    pair = re.search(r"Expected out tensor to have dtype (?:c10::)?(.+?), but got (?:c10::)?(.+?) instead", theirs)
+    return bool(pair) and torch.can_cast(*(getattr(torch, NAMES_IN_C.get(word, word.lower())) for word in pair.groups()))
+
+
+# What C++ calls dtypes that have another name in Python.
+NAMES_IN_C = {"unsigned char": "uint8", "signed char": "int8", "unsigned short": "uint16", "unsigned int": "uint32", "unsigned long": "uint64",
+              "complex<float>": "complex64", "complex<double>": "complex128"}
+# Those that factor or invert matrices, and those whose sums of products leave what rounding leaves where numbers are nearly equal.
+LINEAR = r"_?linalg_\w+|_?(slog|log)?det|p?inverse|cholesky\w*|lu\w*|triangular_solve|svd|nuclear_norm|matrix_(power|exp)|lstsq|or[gm]qr|chain_matmul"
+SUMS = r"\w*norm\w*|_?c?pdist\w*|_?(euclidean_|c)dist\w*|(var|std)(_mean)?|cov|corrcoef|cosine_\w+|pairwise_distance|_?fft_\w+|i?stft"
+
+
 # Of programs (programs.py), whose name is "program": `call` is the whole program.
 PROGRAMS = [
     # Proven by the same program where PyTorch saves copies and keeps its graphs: see right_all_the_same in programs.py.
@@ -647,7 +690,9 @@ KNOWN = [
     Known(r".*", r"^(second )?gradient: stride$", r"^an answer", r"^an answer",
           "Of a gradient that autograd.grad gives; .grad has those of its leaf, as in PyTorch.", "The strides of a gradient"),
     Known(r".*", r"^\w+( answer)? there, \w+ here", r"^an answer|\(call\)$", r"\(call\)$",
-          "What is wrong with a call does not depend on how many elements there are.", "of empty and of meta tensors is refused", None, True),
+          "What is wrong with a call does not depend on how many elements there are.", "of empty and of meta tensors is refused", None, "refused"),
+    Known(r".*", r"^\w+ there, an answer here|^(result|arguments after the call): (dtype|shape|stride|requires_grad|layout)|^result: [\w ]+ there, ", r"^an answer|\(call\)$", r"^an answer",
+          "PyTorch's operator answers as we do where there are values.", "PyTorch works out the shapes of meta tensors", on_meta, "answered"),
     Known(r".*", r"^an answer there, RuntimeError here", r"^an answer", r"Expected all tensors to be on the same device, but found at least two devices, meta and cpu",
           "A result without values would come of values without a word.", "Meta tensors together with tensors that have values"),
     Known(r"broadcast_tensors\.\w+", r"^TypeError there, an answer here",
@@ -820,6 +865,15 @@ KNOWN = [
     Known(r"linalg_matrix_rank\.\w+", r"^RuntimeError there, an answer here", r"a leaf Variable that requires grad|variables that require grad", r"^an answer", "The same.", "may write to an `out` that requires grad"),
     Known(r"rand(int|perm)\.\w+", r"^result: dtype float32 there, int64 here", r"^an answer", r"^an answer", "As in torch.randint.", "`torch.ops.aten.randint` with `dtype=None`"),
     Known(r"view(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"got \(Tensor, int\), but expected one of", "In PyTorch's schemas a dtype is an integer.", "a dtype where a number belongs"),
+    Known(r".*", r"^an answer there, (RuntimeError|TypeError) here", r"^an answer", r"must be [\w. ]+, not [\w.]+", "PyTorch's functions outside of torch.ops refuse it, too.", "a number of another kind for an int", taken_by_ops),
+    Known(r".*", r"^\w+Error in the (second )?gradient there, an answer here", r"^\w+: (?!.*(modified by an inplace operation|a second time|[Ii]nference|does not require grad))", r"^an answer",
+          "Dtypes are promoted and shapes broadcast on the way back as in the call.", "More has a derivative than in PyTorch"),
+    Known(r".*", r"^\w+Error there, an answer here", r"^\w+: (?!.*(non-zero size|reduction dim|identity|[Ee]mpty|no elements|at least (one|1)|numel))", r"^an answer", "What PyTorch takes with elements has an answer without.",
+          "what it takes with elements has an answer", no_elements, "taken"),
+    Known(r".*out", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "Of a target that is resized.", "of a target that is resized", resized),
+    Known(rf"({LINEAR}|{SUMS})\.\w+", r" decided by rounding$", r"", r"", "PyTorch's own answer changes as much when the call's numbers change in their last digit.", "What rounding decides"),
+    Known(r".*", r"^(result|arguments after the call|(second )?gradient): nan or infinity", r"^an answer", r"^an answer", "Which of them are NaN and which infinite, or which part of a complex number.", "neither is a finite number", both_infinite_or_nan),
+    Known(r"\w+\.\w*out", r"^RuntimeError there, (an answer|\w+Error in the gradient) here", r"Expected out tensor to have dtype", r"", "A result is cast to its target where it can be.", "Overloads with `out=`", castable),
     Known(r"(?:_fft_\w+)\.out|chain_matmul\.out|inner\.out", r"^an answer there, \w+ here", r"^an answer", r"Expected out tensor to have dtype|Dimension out of range", "As elsewhere.", "Overloads with `out=`"),
     Known(r"_fft_\w+\.\w+", r"^an answer there, IndexError here|^IndexError there, an answer here", r"", r"Dimension out of range|^an answer", "As in torch.fft.", "private Fourier transforms"),
     Known(r"nll_loss(_forward)?\.\w+", r"^RuntimeError there, an answer here", r"input tensor should be", r"^an answer", "It is F.nll_loss.", "`torch.ops.aten.nll_loss2d` refuses sizes"),
@@ -1122,7 +1176,7 @@ KNOWN = [
     Known(r"_(log_)?softmax_backward_data\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinity less infinity, by the order of the sum.", "softmax into an `out`",
           lambda kind, theirs, ours, call: bool(re.search(r"-?(inf|nan)\S* there, -?(inf|nan)", call))),
     Known(r"_(?!foreach_)[a-z]\w*\.\w+", r"^(an answer there, \w+Error here|\w+Error there, an answer here)", r"", r"", "Private operators, which programs call with what public ones have checked.", "Operators whose name begins with an underscore"),
-    Known(r".*", r"^(an answer there, \w+Error( in the \w+)? here|\w+Error( in the \w+)? there, an answer here)", r"", r"", "Numbers that no dtype or memory holds.", "a number that no dtype or memory holds", out_of_range),
+    Known(r".*", r"^(an answer|\w+Error( in the (second )?gradient)?) there, (an answer|\w+Error( in the (second )?gradient)?) here", r"", r"", "Numbers that no dtype or memory holds.", "a number that no dtype or memory holds", out_of_range),
     Known(r"_?upsample_\w+_aa\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(U?Int|Short|Long|Char)", "PyTorch's antialiased kernels take other integers.", "`antialias=True` of other integers"),
     Known(r"\w+\.\w*out", r"^(an answer|RuntimeError) there, (Type|Runtime)Error here", r"^(an answer|RuntimeError.*can't be cast)", r"argument 'out' must be Tensor, not (float|int|bool|complex)|invalid combination of arguments - got \(.*out=(int|float|bool|complex)\)", "PyTorch takes a number for a target.", "a number for an `out`"),
     Known(r"nan_to_num_?\.\w+", r"^RuntimeError there, an answer here", r"Complex dtype is not supported for is(neg|pos)inf", r"^an answer", "PyTorch's shape function.", "PyTorch works out the shapes of meta tensors", on_meta),
@@ -1216,16 +1270,20 @@ KNOWN = [
     Known(r"program", r"^variable: shares$", r"", r"", "PyTorch gives back the input as the gradient.", "of `cummax` without elements", lambda kind, theirs, ours, call: bool(re.search(r"cum(max|min)\((?s:.*)autograd\.grad\(", call))),
     Known(r"program", r"^an answer there, RuntimeError here", r"", r"the history of a view that was given other data", "PyTorch's gradient is that of a place in the base.", "`data` was replaced by what the base has no room for"),
     Known(r"(unsafe_)?split\w*\.\w+", r"^TypeError there, ValueError here", r"a bytes-like object is required", r"empty separator", "Bytes are split by the tensor's.", "Tensors have the buffer protocol"),
+    Known(r"(floor_divide|heaviside)_\.\w+", r"^an answer there, RuntimeError in the gradient here", r"^an answer", r"derivative for aten::\w+_ is not implemented", "PyTorch forgets it of a view.", "also where it wrote to a view"),
+    Known(r"_?embedding_bag\w*\.\w+", r"^result: shape", r"^an answer", r"^an answer", "Places of no indices.", "bags without indices", no_elements),
+    Known(r"normal\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"standard deviation to be non-complex", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",
+          lambda kind, theirs, ours, call: bool(re.search(r"<complex\d+ \[(1(, 1)*)?\]", call))),
     Known(r"hardtanh_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"cannot be converted to type uint8_t", "A limit between -1 and 0.", "`hardtanh` of uint8"),
 ]
 COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for entry in KNOWN]
 
 
-def known(name, kind, theirs="", ours="", call="", refused_with_values=lambda: False):
-    """The entry that a difference falls under, or None. `refused_with_values` asks PyTorch again."""
+def known(name, kind, theirs="", ours="", call="", with_values=None):
+    """The entry that a difference falls under, or None. `with_values` asks PyTorch again, for each word of `refereed`."""
     for operators, kinds, their, our, entry in COMPILED:
         if operators.fullmatch(name) and kinds.search(kind) and their.search(theirs) and our.search(ours):
-            if (entry.test is None or entry.test(kind, theirs, ours, call)) and (not entry.refereed or refused_with_values()):
+            if (entry.test is None or entry.test(kind, theirs, ours, call)) and (not entry.refereed or with_values and with_values[entry.refereed]()):
                 return entry
     return None
 

@@ -23,7 +23,7 @@ import kindling
 import torch
 
 import children
-from beside import TOLERANCE, Difference, Seen, classes, compare, compare_aspects, compare_values, gist, parts, scale, seed, see, values
+from beside import TOLERANCE, Difference, Seen, classes, compare, compare_aspects, compare_values, decided_by_rounding, gist, parts, scale, seed, see, values
 from children import Fault
 from known import known, mark, median_of_gradient
 from writer import Writer, prelude, shrink, text_of
@@ -371,36 +371,6 @@ def tensors_at(answer, name, coarse):
         return [coarse(item) for event in answer[2] for item in event if isinstance(item, Seen)]
     facts = answer[3].get(name, {})
     return [coarse(facts[fact]) for fact in ("tensor", "grad") if isinstance(facts.get(fact), Seen)]
-
-
-# By how much more than PyTorch's own answers move ours may differ: they are few, and moved by little.
-SLACK = 64
-
-
-def decided_by_rounding(theirs, ours, nearby, size):
-    """Whether PyTorch's own answers to nearby programs differ, element by element, by about as much as ours from PyTorch's."""
-    if len(theirs) != len(ours):
-        return False
-    for place, (his, mine) in enumerate(zip(theirs, ours)):
-        if his.value is None or mine.value is None or his.value.shape != mine.value.shape:
-            continue
-        one, other = parts(his.value).double(), parts(mine.value).double()
-        moved = torch.zeros_like(one)
-        for each in nearby:
-            if len(each) != len(theirs):
-                return True   # other statements raise, or other hooks run
-            value = each[place].value
-            if value is None or value.shape != his.value.shape:
-                return True
-            change = (parts(value).double() - one).abs()
-            # Where one is not finite and the other is, or both in another way, it moves by any amount.
-            moved = torch.maximum(moved, torch.where(change.isnan(), torch.where(one.isnan() & parts(value).isnan(), 0.0, float("inf")), change))
-        near = (one - other).abs() <= SLACK * moved + TOLERANCE.get(his.value.dtype, 0) * torch.maximum(one.abs(), torch.tensor(size))
-        # Of what moves by as much as it is no digit holds: it may be infinite as well, or NaN of an infinity.
-        near |= ~other.isfinite() & (moved >= one.abs() / 2) | ~one.isfinite() & (moved >= other.abs() / 2)
-        if not (near | (one == other) | (one.isnan() & other.isnan()) | moved.isinf()).all():
-            return False
-    return True
 
 
 def has_nan(answer):

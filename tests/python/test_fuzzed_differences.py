@@ -921,3 +921,14 @@ def test_gradient_of_a_padding_that_leaves_nothing(mode, shape, pad):
             continue
         slope, = t.autograd.grad(result.sum(), x)
         assert not result.numel() and slope.shape == x.shape and not slope.any()
+
+
+@pytest.mark.parametrize("weight", [None, [1.0, 2, 3]])
+@pytest.mark.parametrize("loss, smoothing", [("nll_loss", {}), ("cross_entropy", {}), ("cross_entropy", {"label_smoothing": 0.1})])
+def test_no_gradient_where_all_targets_are_ignored(loss, smoothing, weight):
+    """The mean of none is NaN, and nothing goes back."""
+    for shape, target in (((2, 3), [1, 1]), ((3,), 1), ((1, 3, 2), [[1, 1]])):
+        x = kindling.ones(shape, requires_grad=True)
+        value = getattr(kindling.nn.functional, loss)(x, kindling.tensor(target), weight and kindling.tensor(weight), ignore_index=1, **smoothing)
+        slope, = kindling.autograd.grad(value, x)
+        assert value.isnan() and slope.eq(0).all()
