@@ -251,8 +251,8 @@ void print(std::string& out, const Attribute& attribute) {
 
 void print(std::string& out, const Node* node, size_t level, bool ranges, Groups* groups) {
     out.append(2 * level, ' ') += typed(node->outputs) + " = ";
-    const Item* how = node->is("prim::PythonOp") ? node->attribute("how") : nullptr;   // of a trace
-    if (how) out += "^" + node->attribute("name")->text() + "[inplace=0, module=" + str(*node->attribute("module")) + ", Subgraph=<Graph>](" + how->text() + ")";
+    const Item *python = node->is("prim::PythonOp") ? node->attribute("name") : nullptr, *module = node->attribute("module");   // `module`: of a trace
+    if (python) out += "^" + python->text() + "[" + (module ? "inplace=0, module=" + str(*module) + ", Subgraph=<Graph>](" + node->attribute("how")->text() + ")" : "]()");
     else out += node->kind;
     const bool group = groups && node->subgraph();
     if (group) {
@@ -260,7 +260,7 @@ void print(std::string& out, const Node* node, size_t level, bool ranges, Groups
         groups->push_back(node);
     }
     std::string all;
-    if (!how)
+    if (!python)
         for (const Attribute& each : node->attributes) {
             if (group && (each.graph || node->is("prim::DifferentiableGraph"))) continue;
             if (!all.empty()) all += ", ";

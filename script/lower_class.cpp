@@ -246,7 +246,7 @@ MeaningRef Lowering::call_foreign(const MeaningRef& callee, const script::Range&
     }
     if (callee->value) inputs.insert(inputs.begin(), callee->value);
     Node* node = graph_.insert(graph_.create_with("prim::PythonOp", types[0], inputs)->at(range));
-    node->attributes.push_back({"function", function.constant, {}});
+    node->attributes = {{"name", Item(callee->name.substr(callee->name.rfind('.') + 1)), {}}, {"function", function.constant, {}}};
     return simple(node->output());
 }
 

@@ -113,7 +113,7 @@ private:
         if (node->is("prim::EnumName") || node->is("prim::EnumValue")) results[0] = items[0].instance().slots[node->is("prim::EnumValue")];
         else if (node->is("prim::TupleConstruct")) results[0] = Item::tuple(node->output()->type, items);
         else if (memory_ && node->is("prim::ListConstruct")) results[0] = Item::list(node->output()->type, items);
-        else if (signature && signature->builtin && signature->effect == 'p') {
+        else if (signature && signature->builtin && signature->effect == 'p' && !signature->variadic) {
             try {
                 const size_t count = items.size();
                 items.resize(std::max<size_t>(count, 1));   // the result has a place where there is no argument

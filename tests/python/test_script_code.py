@@ -1,5 +1,7 @@
 """`.code`: functions of scripts written as TorchScript again, the same text as PyTorch 2.13's."""
+import importlib.util
 import re
+import sys
 
 import pytest
 
@@ -158,6 +160,133 @@ def test_code(text):
     for of in (torch, kindling):
         unit = eval("torch.jit.CompilationUnit(text)", {"torch": of, "text": text})
         said.append(unit.f.code)
+    assert said[0] == said[1]
+
+
+FUNCTIONS = """
+def types(x: Any) -> int:
+    if isinstance(x, int):
+        return x
+    if torch.jit.isinstance(x, List[int]):
+        return 2
+    if isinstance(x, (float, str)):
+        return 3
+    if isinstance(x, list) or isinstance(x, tuple):
+        return 4
+    return 1
+def a_type(x: Any):
+    return isinstance(x, int)
+def strings(x, s: str):
+    if s == "a string of some length, longer than others":
+        return x, "überlang"
+    raise ValueError("another string of some length, longer than others")
+def numbers(x, k: int):
+    for i in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]:
+        k += i
+    return x.permute([0, 1, 2, 3]), k, "%d" % 3
+def blocks(x):
+    with torch.no_grad():
+        y = x * 2
+        with torch.no_grad():
+            pass
+    with Doubled(y) as z:
+        y = z + 1
+    return y
+def forks(x, n: int):
+    a, b = torch.jit.fork(torch.relu, x), torch.jit.fork(torch.add, x, x * n)
+    return torch.jit.wait(a) + torch.jit.wait(b)
+def enums(c: Color):
+    return c.value, c.name, c == Color.RED
+def containers(x):
+    d: Dict[str, Optional[Tensor]] = {"a": x}
+    e: Dict[str, Any] = {"a": 1}
+    l: List[Optional[Tensor]] = [x]
+    return sorted([1, 2]), {"a": 1}, d, l, e, [x, x]
+def items(x):
+    r: List[float] = x.tolist()
+    return r, x.size()[0], [1, 2, 3][x.size(0)], x.shape[-1:]
+def named(x):
+    p = Pair(x, 2)
+    return p.a + p.b, p
+def unwrapped(x: Optional[Tensor]):
+    y = torch.jit._unwrap_optional(x)
+    return y, torch.jit._unwrap_optional(torch.jit.annotate(Optional[int], None)) if y.size(0) > 9 else 2
+def carried(x, n: int):
+    y: Optional[Tensor] = None
+    for i in range(n):
+        y = x
+    return y
+def derivative(x):
+    y = x.sum()
+    y.backward()
+    return torch.autograd.grad([y], [x])
+def from_python(x, n: int):
+    y = ignored(x, n)
+    return ignored(y, 3) + 1
+class Numbered(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ModuleList([torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)])
+    @torch.jit.ignore
+    def ignored(self, x: Tensor) -> Tensor:
+        return x
+    @torch.jit.unused
+    def unused(self, x: Tensor) -> Tensor:
+        return x
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x)
+        return self.ignored(x) if x.size(0) < 9 else self.unused(x)
+"""
+SURROUNDINGS = """
+import enum
+from typing import Any, Dict, List, NamedTuple, Optional
+from FRAMEWORK import Tensor
+import FRAMEWORK as torch
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+class Doubled:
+    def __init__(self, x: Tensor):
+        self.x = x
+    def __enter__(self) -> Tensor:
+        return self.x * 2
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        pass
+class Pair(NamedTuple):
+    a: Tensor
+    b: int
+@torch.jit.ignore
+def ignored(x: Tensor, n: int) -> Tensor:
+    return x + n
+"""
+
+
+@pytest.mark.parametrize("name", re.findall(r"^(?:def|class) (\w+)", FUNCTIONS, re.M))
+def test_code_of_python(name, tmp_path, monkeypatch):
+    said = []
+    for of in (torch, kindling):
+        path = tmp_path / of.__name__ / "programs_to_print.py"      # one name for both, which the text shows
+        path.parent.mkdir()
+        path.write_text(SURROUNDINGS.replace("FRAMEWORK", of.__name__) + FUNCTIONS)
+        spec = importlib.util.spec_from_file_location("programs_to_print", path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "programs_to_print", module)
+        spec.loader.exec_module(module)
+        program = getattr(module, name)
+        scripted = of.jit.script(program() if isinstance(program, type) else program)
+        said.append((scripted.code, re.findall(r"\^[^#\n]*\)", scripted.graph.str(False))))
+    assert said[0] == said[1]
+
+
+def test_code_of_a_traced_python_function():
+    said = []
+    for of in (torch, kindling):
+        class Scaled(of.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, by, y):
+                return x * by, y
+        said.append(of.jit.trace(lambda x: Scaled.apply(x, 2, x + 1)[0] + 1, of.ones(2)).code)
     assert said[0] == said[1]
 
 
