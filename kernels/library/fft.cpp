@@ -126,7 +126,7 @@ struct Stages {
     }
 };
 
-constexpr int64_t shortest_row = 256;           // below it, blocks of many rows are faster
+constexpr int64_t longest_blocks = 2048;             // what is longer is split into a matrix, row by row
 constexpr int64_t longest_table = int64_t{1} << 16;  // of the factors between columns and rows
 
 /// What a plan is for: sequences as lanes of blocks, one sequence, or the factors of real transforms.
@@ -137,25 +137,58 @@ struct Plan {
     int64_t n = 0;
     Use use = Use::Blocks;
     Stages<R> first;  // of blocks, or of a row's columns
+    int64_t least_rows = 0;  // of Blocks: fewer rows are faster one by one
     Stages<R> second;
     std::vector<R> between, outer;  // FourierLoops::transpose
     // Bluestein's algorithm, if it is used
     std::shared_ptr<const Plan> padded;
     std::vector<R> chirp, conjugate, kernel;  // kernel: the transformed chirp, divided by padded->n
     std::vector<R> turns;  // exp(-pi i k / n) for k = 0 to n / 2, real parts first
+
+    /// How often run_row looks ahead.
+    int64_t steps() const { return 2 * (round_up(first.n, lanes<R>) + round_up(second.n, lanes<R>)) / lanes<R> + 1; }
+};
+
+/// Memory that a row writes and that the next row reads, prefetched a few lines at a time between the steps of the row: a
+/// row is a page or two, at whose ends the hardware prefetcher stops. All lines at once would occupy the buffers that the
+/// row's own loads need, and its arithmetic would wait for them.
+class Ahead {
+public:
+    Ahead(const void* written, int64_t written_bytes, const void* read, int64_t read_bytes, int64_t times)
+        : written_(static_cast<const char*>(written)), read_(static_cast<const char*>(read)), written_end_(written_ + written_bytes),
+          read_end_(read_ + read_bytes), share_((std::max(written_bytes, read_bytes) / times / 512 + 1) * 512) {}
+    bool idle() const { return written_ == written_end_ && read_ == read_end_; }
+    void some() {
+        fetch<1>(written_, written_end_);
+        fetch<0>(read_, read_end_);
+    }
+
+private:
+    template <int write>
+    void fetch(const char*& from, const char* end) {
+        const char* at = from;
+        for (end = from = std::min(end, at + share_); at < end; at += 512)
+#pragma GCC unroll 8
+            for (int64_t line = 0; line < 512; line += 64) __builtin_prefetch(at + line, write, 2);
+    }
+    const char *written_, *read_, *written_end_, *read_end_;
+    int64_t share_;
 };
 
 template <class R>
 std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use);
 
 template <class R>
-void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back);
+void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead = nullptr);
 
-/// The cheapest length of the columns, or 0.
+/// The cheapest length of the columns, 0 if there is none, and the cost, in passes of radix 8 over blocks filled by one row.
+struct Split {
+    int64_t first = 0;
+    double cost = 0;
+};
 template <class R>
-int64_t first_of(int64_t n) {
-    int64_t best = 0;
-    double least = 0;
+Split split_of(int64_t n) {
+    Split best;
     for (int64_t d = 2; d * d <= n; ++d) {
         if (n % d) continue;
         for (int64_t first : {d, n / d}) {
@@ -163,13 +196,22 @@ int64_t first_of(int64_t n) {
             auto waste = [](int64_t count) { return static_cast<double>(round_up(count, lanes<R>)) / static_cast<double>(count); };
             double cost = waste(second) * (cost_of(radices_of(first)) + 1.7) + waste(first) * (cost_of(radices_of(second)) + 0.7);
             if (std::max(first, second) > 4096) cost *= 2;  // blocks exceed the second cache
-            if (!best || cost < least) {
-                best = first;
-                least = cost;
-            }
+            if (!best.first || cost < best.cost) best = {first, cost};
         }
     }
     return best;
+}
+/// From how many rows on blocks with a row in each lane are faster than rows one by one. The constants are measured: a pass
+/// costs more where the blocks that it combines lie pages apart, since they share the first cache's few lines of a set; the
+/// other two are what blocks and a row cost beside their passes.
+template <class R>
+int64_t least_rows_of(const Stages<R>& stages) {
+    if (stages.radices.empty() && stages.n > 1) return lanes<R> + 1;
+    const Split split = split_of<R>(stages.n);
+    if (!split.first) return 1;
+    const auto n = static_cast<double>(stages.n);
+    const double blocks = n * (1.5 + cost_of(stages.radices)) * (stages.n % 256 ? 1 : 1.45) + 20;
+    return static_cast<int64_t>(blocks / (n / lanes<R> * split.cost + 22)) + 1;
 }
 
 template <class R>
@@ -179,6 +221,7 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     plan->use = use;
     if (use == Use::Blocks) {
         plan->first.make(n);
+        plan->least_rows = least_rows_of(plan->first);
         return plan;
     }
     if (use == Use::Turns) {
@@ -192,7 +235,7 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
         return plan;
     }
     if (has_stages(n)) {
-        int64_t first = first_of<R>(n), second = n / first;
+        int64_t first = split_of<R>(n).first, second = n / first;
         plan->first.make(first);
         plan->second.make(second);
         const bool large = n > longest_table;
@@ -211,7 +254,7 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     // j k = (j^2 + k^2 - (k - j)^2) / 2 makes the transform a convolution with a chirp.
     int64_t length = INT64_MAX;
     for (int64_t odd : {1, 3, 5, 9, 15}) {
-        int64_t candidate = odd * shortest_row;
+        int64_t candidate = odd * 64;
         while (candidate < 2 * n - 1) candidate *= 2;
         length = std::min(length, candidate);
     }
@@ -277,18 +320,9 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
 /// Blocks that one thread processes at a time.
 int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
-/// Prefetches a row's result and the row after it before the row is processed. Without it 2048 real rows of 2048 take
-/// 1.8 times as long: a row is two pages, at whose ends the hardware prefetcher stops. Rows that fill the first cache
-/// are left to it.
-void prefetch_row(const void* next, int64_t next_bytes, void* result, int64_t bytes) {
-    if (next_bytes > (int64_t{1} << 15)) return;
-    for (int64_t at = 0; at < next_bytes; at += 64) __builtin_prefetch(static_cast<const char*>(next) + at, 0, 2);
-    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<char*>(result) + at, 1, 2);
-}
-
 /// One sequence of complex numbers; `out` may be `in`.
 template <class R>
-void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back) {
+void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead) {
     const FourierLoops<R>& loop = loops<R>();
     if (plan.padded) {
         const int64_t length = plan.padded->n;
@@ -310,7 +344,9 @@ void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back) {
         for (int64_t c = begin; c < end; ++c) {
             const int64_t count = std::min(lanes<R>, second - c * lanes<R>);
             loop.load(in + 2 * c * lanes<R>, second, first, count, room.data);
+            if (ahead) ahead->some();
             const R* x = plan.first.run(room.data, room.data + first * block<R>, back);
+            if (ahead) ahead->some();
             const bool table = plan.outer.empty();
             loop.transpose(x, first, count, plan.between.data() + (table ? c * first * block<R> : 0),
                            table ? nullptr : plan.outer.data() + 2 * c * first, middle.data + c * lanes<R> * block<R>, row, back);
@@ -319,66 +355,16 @@ void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back) {
     parallel_for(0, rows, grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
         Scratch<R> room(second * block<R>);
         for (int64_t k = begin; k < end; ++k) {
+            if (ahead) ahead->some();
             const R* x = plan.second.run(middle.data + k * row * block<R>, room.data, back);
+            if (ahead) ahead->some();
             loop.store(x, second, std::min(lanes<R>, first - k * lanes<R>), out + 2 * k * lanes<R>, first, scale);
         }
     });
 }
 
-/// True if sequences of n numbers are transformed one by one, not several as blocks.
-bool by_rows(int64_t n) { return n >= shortest_row || !has_stages(n); }
-
 // ---- arrays [outer, n, inner]
 
-/// Copies up to `lanes` rows of `numbers` numbers, `row` apart, to the lanes of blocks, and back.
-template <class R>
-void rows_to_lanes(const R* from, int64_t row, int64_t numbers, int64_t count, R* x) {
-    constexpr int64_t item = sizeof(R);
-    if (count < lanes<R>) std::memset(x, 0, static_cast<size_t>(numbers * lanes<R> * item));
-    find_plane_copy(item)({reinterpret_cast<char*>(x), reinterpret_cast<const char*>(from), {numbers, count},
-                           {lanes<R> * item, item}, {item, row * item}});
-}
-template <class R>
-void lanes_to_rows(const R* x, int64_t numbers, int64_t count, R* to, int64_t row) {
-    constexpr int64_t item = sizeof(R);
-    find_plane_copy(item)({reinterpret_cast<char*>(to), reinterpret_cast<const char*>(x), {count, numbers}, {row * item, item},
-                           {item, lanes<R> * item}});
-}
-/// Copies `count` numbers of each of `rows` rows to the lanes of rows of x, and back.
-template <class R>
-void copy_lanes(R* to, int64_t to_row, const R* from, int64_t from_row, int64_t rows, int64_t count) {
-    for (int64_t j = 0; j < rows; ++j) std::memcpy(to + j * to_row, from + j * from_row, static_cast<size_t>(count) * sizeof(R));
-}
-
-/// Calls body(first row, how many) for bundles of rows that become the lanes of blocks.
-template <class F>
-void for_bundles(int64_t rows, int64_t lane_count, int64_t n, F body) {
-    parallel_for(0, (rows + lane_count - 1) / lane_count, grain_of(n * lane_count), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) body(i * lane_count, std::min(lane_count, rows - i * lane_count));
-    });
-}
-template <class F>
-void for_rows(int64_t rows, int64_t n, F body) {
-    parallel_for(0, rows, grain_of(n), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) body(i);
-    });
-}
-/// Calls body(outer index, first inner index, how many) for neighbouring sequences that become the lanes of blocks.
-template <class F>
-void for_columns(const Fourier& f, int64_t lane_count, F body) {
-    const int64_t chunks = (f.inner + lane_count - 1) / lane_count;
-    parallel_for(0, f.outer * chunks, grain_of(f.n * lane_count), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            int64_t at = i % chunks * lane_count;
-            body(i / chunks, at, std::min(lane_count, f.inner - at));
-        }
-    });
-}
-/// True if sequences `inner` apart are read as lanes in place; else they are copied first.
-template <class R>
-bool in_place(const Fourier& f) {
-    return f.inner >= lanes<R> / 2 && f.n <= 4096 && has_stages(f.n);
-}
 /// Transposes [outer, rows, columns] numbers of `item` bytes to [outer, columns, rows].
 void transpose_planes(const void* from, void* to, int64_t outer, int64_t rows, int64_t columns, int64_t item) {
     PlaneCopy copy = find_plane_copy(static_cast<int>(item));
@@ -388,194 +374,202 @@ void transpose_planes(const void* from, void* to, int64_t outer, int64_t rows, i
               {item, columns * item}});
 }
 
-template <class R>
-void run_complex(const Fourier& f, const R* in, R* out) {
-    constexpr int64_t item = sizeof(R);
-    const FourierLoops<R>& loop = loops<R>();
-    const int64_t n = f.n;
-    const bool back = !f.forward;
-    const auto scale = static_cast<R>(f.scale);
-    if (f.inner > 1 && in_place<R>(f)) {
-        auto plan = plan_of<R>(n, Use::Blocks);
-        for_columns(f, lanes<R>, [&](int64_t o, int64_t i, int64_t count) {
-            Scratch<R> room(2 * n * block<R>);
-            const int64_t at = 2 * (o * n * f.inner + i);
-            loop.load(in + at, f.inner, n, count, room.data);
-            const R* x = plan->first.run(room.data, room.data + n * block<R>, back);
-            loop.store(x, n, count, out + at, f.inner, scale);
-        });
-        return;
-    }
-    if (f.inner > 1) {
-        Scratch<R> rows(2 * f.outer * n * f.inner);
-        transpose_planes(in, rows.data, f.outer, n, f.inner, 2 * sizeof(R));
-        Fourier along = f;
-        along.outer = f.outer * f.inner;
-        along.inner = 1;
-        run_complex(along, rows.data, rows.data);
-        transpose_planes(rows.data, out, f.outer, f.inner, n, 2 * sizeof(R));
-        return;
-    }
-    if (by_rows(n)) {
-        auto plan = plan_of<R>(n, Use::Row);
-        for_rows(f.outer, n, [&](int64_t i) {
-            prefetch_row(in + 2 * (i + 1) * n, 2 * n * item, out + 2 * i * n, 2 * n * item);
-            run_row(*plan, in + 2 * i * n, out + 2 * i * n, scale, back);
-        });
-        return;
-    }
-    auto plan = plan_of<R>(n, Use::Blocks);
-    for_bundles(f.outer, lanes<R>, n, [&](int64_t row, int64_t count) {
-        Scratch<R> room(2 * n * block<R>);
-        rows_to_lanes(in + 2 * row * n, 2 * n, 2 * n, count, room.data);
-        R* x = plan->first.run(room.data, room.data + n * block<R>, back);
-        if (scale != 1) loop.scale(x, n, scale);
-        lanes_to_rows(x, 2 * n, count, out + 2 * row * n, 2 * n);
-    });
-}
+/// Which side of a transform has real numbers.
+enum class Kind { Complex, FromReal, ToReal };
 
 template <class R>
-void run_from_real(const Fourier& f, const R* in, R* out) {
-    constexpr int64_t item = sizeof(R);
-    const FourierLoops<R>& loop = loops<R>();
-    const int64_t n = f.n, kept = n / 2 + 1;
-    const auto scale = static_cast<R>(f.scale);
-    const R sign = f.forward ? R{1} : R{-1};  // of real numbers the inverse is the conjugate
-    if (n % 2) {
-        Scratch<R> whole(2 * f.outer * n * f.inner);
-        for (int64_t i = 0; i < f.outer * n * f.inner; ++i) {
-            whole[2 * i] = in[i];
-            whole[2 * i + 1] = 0;
-        }
-        run_complex(f, whole.data, whole.data);
-        for (int64_t o = 0; o < f.outer; ++o) {
-            R* to = out + 2 * o * kept * f.inner;
-            std::memcpy(to, whole.data + 2 * o * n * f.inner, static_cast<size_t>(2 * kept * f.inner) * sizeof(R));
-            for (int64_t i = 0; i < f.inner; ++i) to[2 * i + 1] = 0;
-        }
-        return;
-    }
-    // Pairs of real numbers as complex ones.
-    const int64_t half = n / 2;
-    auto factors = plan_of<R>(half, Use::Turns);
-    const R* turns = factors->turns.data();
-    Fourier pairs = f;
-    pairs.n = half;
-    if (f.inner > 1 && in_place<R>(pairs)) {
-        auto plan = plan_of<R>(half, Use::Blocks);
-        for_columns(pairs, lanes<R>, [&](int64_t o, int64_t i, int64_t count) {
-            Scratch<R> room(2 * kept * block<R>);
-            if (count < lanes<R>) std::memset(room.data, 0, static_cast<size_t>(half * block<R>) * sizeof(R));
-            copy_lanes(room.data, lanes<R>, in + o * n * f.inner + i, f.inner, n, count);
-            R* x = plan->first.run(room.data, room.data + kept * block<R>, false);
-            loop.untangle_blocks(x, half, turns, scale, sign);
-            loop.store(x, kept, count, out + 2 * (o * kept * f.inner + i), f.inner, R{1});
-        });
-        return;
-    }
-    if (f.inner > 1) {
-        Scratch<R> rows(f.outer * n * f.inner), results(2 * f.outer * kept * f.inner);
-        transpose_planes(in, rows.data, f.outer, n, f.inner, sizeof(R));
-        Fourier along = f;
-        along.outer = f.outer * f.inner;
-        along.inner = 1;
-        run_from_real(along, rows.data, results.data);
-        transpose_planes(results.data, out, f.outer, f.inner, kept, 2 * sizeof(R));
-        return;
-    }
-    if (by_rows(half)) {
-        auto plan = plan_of<R>(half, Use::Row);
-        for_rows(f.outer, n, [&](int64_t i) {
-            prefetch_row(in + (i + 1) * n, n * item, out + 2 * i * kept, 2 * kept * item);
-            Scratch<R> room(2 * kept);  // rows of the result do not begin at a cache line
-            run_row(*plan, in + i * n, room.data, R{1}, false);
-            loop.untangle(room.data, out + 2 * i * kept, half, turns, scale, sign);
-        });
-        return;
-    }
-    auto plan = plan_of<R>(half, Use::Blocks);
-    for_bundles(f.outer, lanes<R>, n, [&](int64_t row, int64_t count) {
-        Scratch<R> room(2 * kept * block<R>);
-        rows_to_lanes(in + row * n, n, n, count, room.data);
-        R* x = plan->first.run(room.data, room.data + kept * block<R>, false);
-        loop.untangle_blocks(x, half, turns, scale, sign);
-        lanes_to_rows(x, 2 * kept, count, out + 2 * row * kept, 2 * kept);
-    });
-}
+class Transform {
+public:
+    Transform(const Fourier& f, Kind kind, const void* in, void* out)
+        : f_(f), kind_(kind), in_(static_cast<const R*>(in)), out_(static_cast<R*>(out)), kept_(f.n / 2 + 1),
+          given_{kind == Kind::ToReal ? kept_ : f.n, kind == Kind::FromReal ? 1 : 2},
+          result_{kind == Kind::FromReal ? kept_ : f.n, kind == Kind::ToReal ? 1 : 2}, pairs_(kind != Kind::Complex && f.n % 2 == 0),
+          length_(pairs_ ? f.n / 2 : f.n), back_(kind == Kind::ToReal || (!pairs_ && !f.forward)),
+          scale_(static_cast<R>(f.scale)), sign_(f.forward == (kind == Kind::FromReal) ? R{1} : R{-1}) {}
 
-template <class R>
-void run_to_real(const Fourier& f, const R* in, R* out) {
-    constexpr int64_t item = sizeof(R);
-    const FourierLoops<R>& loop = loops<R>();
-    const int64_t n = f.n, given = n / 2 + 1;
-    const auto scale = static_cast<R>(f.scale);
-    const R sign = f.forward ? R{-1} : R{1};
-    if (n % 2) {
-        Scratch<R> whole(2 * f.outer * n * f.inner);
-        for (int64_t o = 0; o < f.outer; ++o)
-            for (int64_t k = 0; k < n; ++k) {
-                const bool mirrored = k >= given;
-                const R* from = in + 2 * (o * given + (mirrored ? n - k : k)) * f.inner;
-                R* to = whole.data + 2 * (o * n + k) * f.inner;
-                const R by = k == 0 ? R{0} : mirrored ? -sign : sign;
-                for (int64_t i = 0; i < f.inner; ++i) {
-                    to[2 * i] = from[2 * i];
-                    to[2 * i + 1] = k ? by * from[2 * i + 1] : R{0};
+    void run() {
+        if (length_ <= longest_blocks) blocks_ = plan_of<R>(length_, Use::Blocks);
+        const int64_t least = blocks_ ? blocks_->least_rows : lanes<R> + 1;
+        if (f_.inner > 1 && (f_.inner < lanes<R> / 2 || least > lanes<R>)) return run_transposed();
+        if (pairs_) turns_ = plan_of<R>(length_, Use::Turns);
+        if (f_.inner > 1) {
+            const int64_t chunks = (f_.inner + lanes<R> - 1) / lanes<R>;
+            parallel_for(0, f_.outer * chunks, grain_of(length_ * lanes<R>), [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                    const int64_t at = i % chunks * lanes<R>;
+                    run_blocks(i / chunks, at, std::min(lanes<R>, f_.inner - at));
                 }
+            });
+            return;
+        }
+        const int64_t bundle = least > lanes<R> ? 1 : lanes<R>;
+        if (least > 1) row_ = plan_of<R>(length_, Use::Row);
+        const int64_t read = given_.bytes() * f_.outer, written = result_.bytes() * f_.outer;
+        const bool short_rows = std::max(given_.bytes(), result_.bytes()) <= longest_ahead;
+        past_cache_ = short_rows && in_ != out_ && passes_cache(written, read);
+        fetches_ = short_rows && read + written > near;
+        parallel_for(0, (f_.outer + bundle - 1) / bundle, grain_of(length_ * bundle), [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin * bundle; i < std::min(end * bundle, f_.outer); i += bundle) {
+                const int64_t count = std::min(bundle, f_.outer - i);
+                if (count >= least)
+                    run_blocks(i, 0, count);
+                else
+                    for (int64_t j = i; j < i + count; ++j) run_one(j);
             }
-        Fourier back = f;
-        back.forward = false;
-        run_complex(back, whole.data, whole.data);
-        for (int64_t i = 0; i < f.outer * n * f.inner; ++i) out[i] = whole[2 * i];
-        return;
-    }
-    const int64_t half = n / 2;
-    auto factors = plan_of<R>(half, Use::Turns);
-    const R* turns = factors->turns.data();
-    Fourier pairs = f;
-    pairs.n = half;
-    if (f.inner > 1 && in_place<R>(pairs)) {
-        auto plan = plan_of<R>(half, Use::Blocks);
-        for_columns(pairs, lanes<R>, [&](int64_t o, int64_t i, int64_t count) {
-            Scratch<R> room(2 * given * block<R>);
-            loop.load(in + 2 * (o * given * f.inner + i), f.inner, given, count, room.data);
-            loop.entangle_blocks(room.data, half, turns, sign);
-            R* x = plan->first.run(room.data, room.data + given * block<R>, true);
-            if (scale != 1) loop.scale(x, half, scale);
-            copy_lanes(out + o * n * f.inner + i, f.inner, x, lanes<R>, n, count);
+            if (past_cache_) end_past_cache();
         });
-        return;
     }
-    if (f.inner > 1) {
-        Scratch<R> rows(2 * f.outer * given * f.inner), results(f.outer * n * f.inner);
-        transpose_planes(in, rows.data, f.outer, given, f.inner, 2 * sizeof(R));
-        Fourier along = f;
-        along.outer = f.outer * f.inner;
+
+private:
+    static constexpr int64_t item = sizeof(R);
+    static constexpr int64_t longest_ahead = 1 << 15;  // bytes of a row; longer ones are left to the hardware prefetcher
+    static constexpr int64_t piece_of_bundle = 64;
+    static constexpr int64_t near = 4 << 20;           // bytes of an array for which it is fast enough: some second caches
+
+    /// One side of the transform: how many numbers a sequence has, of how many parts each.
+    struct Side {
+        int64_t numbers, parts;
+        int64_t bytes() const { return numbers * parts * item; }
+    };
+
+    /// The sequences that begin at [o, 0, i] to [o, 0, i + count - 1], a lane for each.
+    void run_blocks(int64_t o, int64_t i, int64_t count) const {
+        const FourierLoops<R>& loop = loops<R>();
+        const int64_t inner = f_.inner, most = length_ + pairs_;
+        Scratch<R> room(2 * most * block<R>);
+        R* x = room.data;
+        // Reals by twos are the parts of blocks; by themselves they are real parts.
+        const int64_t step = (pairs_ ? lanes<R> : block<R>) * item;
+        const R* from = in_ + (o * given_.numbers * inner + i) * given_.parts;
+        R* to = out_ + (o * result_.numbers * inner + i) * result_.parts;
+        Ahead ahead = ahead_of(from, to, count, 4 * most / piece_of_bundle + 1);
+        if (inner > 1 && given_.parts == 2)
+            loop.load(from, inner, given_.numbers, count, x);
+        else {
+            const bool sparse = kind_ == Kind::FromReal && !pairs_;
+            if (count < lanes<R> || sparse) std::memset(x, 0, static_cast<size_t>(length_ + 1) * block<R> * item);
+            copy({reinterpret_cast<char*>(x), reinterpret_cast<const char*>(from), {given_.numbers * given_.parts, count},
+                  {sparse ? step : lanes<R> * item, item}, {inner * item, inner > 1 ? item : given_.bytes()}}, 0, ahead);
+        }
+        if (kind_ == Kind::ToReal) {
+            if (pairs_)
+                loop.entangle_blocks(x, length_, turns_->turns.data(), sign_);
+            else
+                mirror(x, block<R>, lanes<R>);
+        }
+        x = blocks_->first.run(x, x + most * block<R>, back_);
+        R scale = scale_;
+        if (kind_ == Kind::FromReal) {
+            if (pairs_) {
+                loop.untangle_blocks(x, length_, turns_->turns.data(), scale, sign_);
+                scale = 1;
+            } else
+                std::memset(x + lanes<R>, 0, lanes<R> * item);
+        }
+        if (inner > 1 && result_.parts == 2) return loop.store(x, result_.numbers, count, to, inner, scale);
+        if (scale != 1) loop.scale(x, length_, scale);
+        R* rows = past_cache_ ? x == room.data ? room.data + most * block<R> : room.data : to;
+        copy({reinterpret_cast<char*>(rows), reinterpret_cast<const char*>(x), {count, result_.numbers * result_.parts},
+              {inner > 1 ? item : result_.bytes(), inner * item}, {item, kind_ == Kind::ToReal ? step : lanes<R> * item}}, 1, ahead);
+        if (past_cache_) copy_past_cache(to, rows, count * result_.bytes());
+    }
+    /// Copies a plane, in pieces of the given dimension between which it looks ahead.
+    static void copy(Plane plane, int dimension, Ahead& ahead) {
+        const int64_t whole = plane.sizes[dimension], piece = ahead.idle() ? whole : piece_of_bundle;
+        for (int64_t at = 0; at < whole; at += piece) {
+            plane.sizes[dimension] = std::min(piece, whole - at);
+            find_plane_copy(item)(plane);
+            plane.to += piece * plane.to_strides[dimension];
+            plane.from += piece * plane.from_strides[dimension];
+            ahead.some();
+        }
+    }
+    /// What is fetched while rows at `from` become rows at `to`: these, and as many that follow.
+    Ahead ahead_of(const R* from, const R* to, int64_t rows, int64_t steps) const {
+        return {to, fetches_ && !past_cache_ ? rows * result_.bytes() : 0, from + rows * given_.numbers * given_.parts,
+                fetches_ ? rows * given_.bytes() : 0, steps};
+    }
+
+    /// The row i of an array with inner == 1.
+    void run_one(int64_t i) const {
+        const FourierLoops<R>& loop = loops<R>();
+        const R* from = in_ + i * given_.numbers * given_.parts;
+        R* to = out_ + i * result_.numbers * result_.parts;
+        Scratch<R> room(2 * (length_ + 1));  // rows of a real transform's result do not begin at a cache line
+        R* result = past_cache_ ? room.data : to;
+        Ahead ahead = ahead_of(from, to, 1, row_->steps());
+        if (kind_ == Kind::Complex) {
+            run_row(*row_, from, result, scale_, back_, &ahead);
+        } else if (kind_ == Kind::FromReal) {
+            const R* numbers = from;
+            if (!pairs_) {
+                for (int64_t j = 0; j < length_; ++j) {
+                    room[2 * j] = from[j];
+                    room[2 * j + 1] = 0;
+                }
+                numbers = room.data;
+            }
+            run_row(*row_, numbers, room.data, pairs_ ? R{1} : scale_, back_, &ahead);
+            if (pairs_)
+                loop.untangle(room.data, result, length_, turns_->turns.data(), scale_, sign_);
+            else {
+                room[1] = 0;
+                result = room.data;
+            }
+        } else if (pairs_) {
+            loop.entangle(from, room.data, length_, turns_->turns.data(), sign_);
+            run_row(*row_, room.data, result, scale_, back_, &ahead);
+        } else {
+            std::memcpy(room.data, from, static_cast<size_t>(given_.bytes()));
+            mirror(room.data, 2, 1);
+            run_row(*row_, room.data, room.data, scale_, back_, &ahead);
+            for (int64_t j = 0; j < length_; ++j) to[j] = room[2 * j];
+            return;
+        }
+        if (result != to) (past_cache_ ? copy_past_cache : copy_bytes)(to, result, result_.bytes());
+    }
+
+    /// Completes an odd number of values of a transform with conjugate symmetry, each `step` reals with the imaginary
+    /// parts of `width` values behind as many real ones.
+    void mirror(R* x, int64_t step, int64_t width) const {
+        std::memset(x + width, 0, static_cast<size_t>(width * item));
+        for (int64_t k = 1; k < kept_; ++k) {
+            R *at = x + k * step, *other = x + (length_ - k) * step;
+            for (int64_t j = 0; j < width; ++j) {
+                const R re = at[j], im = sign_ * at[width + j];
+                at[width + j] = im;
+                other[j] = re;
+                other[width + j] = -im;
+            }
+        }
+    }
+
+    /// Copies sequences that lie across memory to rows, and their results back.
+    void run_transposed() const {
+        Scratch<R> rows(f_.outer * given_.numbers * given_.parts * f_.inner);
+        Scratch<R> results(kind_ == Kind::Complex ? 0 : f_.outer * result_.numbers * result_.parts * f_.inner);
+        R* to = kind_ == Kind::Complex ? rows.data : results.data;
+        transpose_planes(in_, rows.data, f_.outer, given_.numbers, f_.inner, given_.parts * item);
+        Fourier along = f_;
+        along.outer = f_.outer * f_.inner;
         along.inner = 1;
-        run_to_real(along, rows.data, results.data);
-        transpose_planes(results.data, out, f.outer, f.inner, n, sizeof(R));
-        return;
+        Transform(along, kind_, rows.data, to).run();
+        transpose_planes(to, out_, f_.outer, f_.inner, result_.numbers, result_.parts * item);
     }
-    if (by_rows(half)) {
-        auto plan = plan_of<R>(half, Use::Row);
-        for_rows(f.outer, n, [&](int64_t i) {
-            prefetch_row(in + 2 * (i + 1) * given, 2 * given * item, out + i * n, n * item);
-            Scratch<R> room(2 * given);
-            loop.entangle(in + 2 * i * given, room.data, half, turns, sign);
-            run_row(*plan, room.data, out + i * n, scale, true);
-        });
-        return;
-    }
-    auto plan = plan_of<R>(half, Use::Blocks);
-    for_bundles(f.outer, lanes<R>, n, [&](int64_t row, int64_t count) {
-        Scratch<R> room(2 * given * block<R>);
-        rows_to_lanes(in + 2 * row * given, 2 * given, 2 * given, count, room.data);
-        loop.entangle_blocks(room.data, half, turns, sign);
-        R* x = plan->first.run(room.data, room.data + given * block<R>, true);
-        if (scale != 1) loop.scale(x, half, scale);
-        lanes_to_rows(x, n, count, out + row * n, n);
-    });
-}
+
+    const Fourier& f_;
+    Kind kind_;
+    const R* in_;
+    R* out_;
+    int64_t kept_;        // values of a transform of reals that symmetry does not give
+    Side given_, result_;
+    bool pairs_;          // an even number of reals: taken by twos as complex numbers
+    int64_t length_;      // of the complex transforms
+    bool back_;
+    R scale_, sign_;      // sign_: of imaginary parts on the complex side of a transform of reals
+    bool past_cache_ = false, fetches_ = false;
+    std::shared_ptr<const Plan<R>> blocks_, row_, turns_;
+};
 
 bool is_double(const Fourier& f) {
     KINDLING_CHECK(Runtime, f.real == DType::Float32 || f.real == DType::Float64, "Unsupported dtype %s",
@@ -583,20 +577,19 @@ bool is_double(const Fourier& f) {
     return f.real == DType::Float64;
 }
 
-template <class F, class G>
-void by_type(const Fourier& f, const void* in, void* out, F in_float, G in_double) {
+void run(const Fourier& f, Kind kind, const void* in, void* out) {
     const bool wide = is_double(f);
     if (f.outer * f.n * f.inner == 0) return;
     if (wide)
-        in_double(f, static_cast<const double*>(in), static_cast<double*>(out));
+        Transform<double>(f, kind, in, out).run();
     else
-        in_float(f, static_cast<const float*>(in), static_cast<float*>(out));
+        Transform<float>(f, kind, in, out).run();
 }
 
 } // namespace
 
-void fft_complex(const Fourier& f, const void* in, void* out) { by_type(f, in, out, run_complex<float>, run_complex<double>); }
-void fft_from_real(const Fourier& f, const void* in, void* out) { by_type(f, in, out, run_from_real<float>, run_from_real<double>); }
-void fft_to_real(const Fourier& f, const void* in, void* out) { by_type(f, in, out, run_to_real<float>, run_to_real<double>); }
+void fft_complex(const Fourier& f, const void* in, void* out) { run(f, Kind::Complex, in, out); }
+void fft_from_real(const Fourier& f, const void* in, void* out) { run(f, Kind::FromReal, in, out); }
+void fft_to_real(const Fourier& f, const void* in, void* out) { run(f, Kind::ToReal, in, out); }
 
 } // namespace kindling::library

@@ -1,4 +1,5 @@
-"""Fourier transforms in the ways that kernels/library/fft.cpp goes: lanes of blocks, rows, tables of factors, chirps.
+"""Fourier transforms in the ways that kernels/library/fft.cpp goes: lanes of blocks, rows, tables of factors, chirps, both
+for what the caches hold and for more.
 
 NumPy has the answers: torch 2.13's own inverse transforms of some of these shapes write past their memory, and its double
 transforms are off by 30 times their rounding where a length has a large prime factor.
@@ -45,6 +46,42 @@ def test_lengths(n, dtype):
         x, y = draw((rows, n), dtype)
         close(kindling.fft.rfft(y), numpy.fft.rfft(x))
         close(kindling.fft.ihfft(y), numpy.fft.ihfft(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [7, 36, 60, 64, 121, 360, 361, 500, 512, 769])
+def test_rows(n, dtype):
+    """From 1 to 40 rows: one by one, a lane for each, and some of either kind. Also where they are read at strides."""
+    complex_dtype = "complex64" if dtype == "float32" else "complex128"
+    for rows in (*range(1, 20), 23, 31, 32, 33, 40):
+        norm = ("backward", "ortho", "forward")[rows % 3]
+        x, y = draw((rows, n), complex_dtype)
+        close(kindling.fft.fft(y, norm=norm), numpy.fft.fft(x, norm=norm))
+        close(kindling.fft.irfft(y, n=2 * n - 1, norm=norm), numpy.fft.irfft(x, n=2 * n - 1, norm=norm))
+        close(kindling.fft.irfft(y, norm=norm), numpy.fft.irfft(x, norm=norm))
+        close(kindling.fft.ifft(y[:, ::2], norm=norm), numpy.fft.ifft(x[:, ::2], norm=norm))
+        close(kindling.fft.hfft(y[::2], norm=norm), numpy.fft.hfft(x[::2], norm=norm))
+        x, y = draw((rows, n), dtype)
+        close(kindling.fft.rfft(y, norm=norm), numpy.fft.rfft(x, norm=norm))
+        close(kindling.fft.ihfft(y[::2, 1:], norm=norm), numpy.fft.ihfft(x[::2, 1:], norm=norm))
+
+
+@pytest.mark.parametrize("sizes", [(12289, 256), (1540, 2048), (6301, 511), (50001, 63)])
+def test_beyond_the_caches(sizes):
+    """Written past the caches, and prefetched: each row is what the same row gives among few."""
+    _, y = draw(sizes, "complex64")
+    rows, n = sizes
+    some = [slice(0, 16), slice(rows // 32 * 16, rows // 32 * 16 + 16), slice(rows - rows % 16, rows)]
+    for transform, argument in ((kindling.fft.fft, y), (kindling.fft.rfft, y.real.contiguous()), (kindling.fft.irfft, y)):
+        before = kindling.get_num_threads()
+        try:
+            for count in (1, 2):
+                kindling.set_num_threads(count)
+                whole = transform(argument)
+                for part in some:
+                    assert kindling.equal(whole[part], transform(argument[part]))
+        finally:
+            kindling.set_num_threads(before)
 
 
 @pytest.mark.parametrize("sizes", [(3, 24, 40), (2, 256, 5), (7, 33, 64), (2, 5000, 16), (2, 300, 3), (40, 37, 2)])
