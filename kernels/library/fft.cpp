@@ -102,10 +102,12 @@ struct Stages {
             for (int64_t p = 0; p < m; ++p)
                 for (int k = 1; k < r; ++k) push(twiddles, p * k, length);
             if (r > 5 && r % 2)
-                for (int j = 0; j < r; ++j) {
-                    push(roots, j, r);
-                    roots.back() = -roots.back();
-                }
+                for (int k = 1; k <= r / 2; k += 2)
+                    for (int j = 1; j <= r / 2; ++j)
+                        for (int i : {k, k + 1}) {
+                            push(roots, i * j, r);
+                            roots.back() = -roots.back();
+                        }
             length = m;
         }
     }
@@ -117,7 +119,7 @@ struct Stages {
             int64_t m = length / r;
             loops<R>().stage(r, m, s, x, spare, w, angles, back);
             w += 2 * m * (r - 1);
-            if (r > 5 && r % 2) angles += 2 * r;
+            if (r > 5 && r % 2) angles += (r / 2 + 1) / 2 * (r / 2) * 4;
             std::swap(x, spare);
             length = m;
             s *= r;

@@ -34,6 +34,13 @@ template <class V>
 inline Complex<V> operator*(Complex<V> a, V b) {
     return {a.re * b, a.im * b};
 }
+/// sum + a * b, rounded once where the processor can.
+template <class V>
+inline Complex<V> plus(Complex<V> sum, Complex<V> a, V b) {
+    sum.re.add_product(a.re, b);
+    sum.im.add_product(a.im, b);
+    return sum;
+}
 /// a - i b and a + i b.
 template <class V>
 inline Complex<V> minus_i(Complex<V> a, Complex<V> b) {
@@ -161,9 +168,8 @@ inline void butterfly8(Complex<V>* v) {
 }
 template <class V>
 inline void butterfly3(Complex<V>* v) {
-    V half = V::all(0.5), sine = V::all(0.86602540378443864676);
-    auto sum = v[1] + v[2], turned = (v[1] - v[2]) * sine;
-    auto middle = v[0] - sum * half;
+    auto sum = v[1] + v[2], turned = (v[1] - v[2]) * V::all(0.86602540378443864676);
+    auto middle = plus(v[0], sum, V::all(-0.5));
     v[0] = v[0] + sum;
     v[1] = minus_i(middle, turned);
     v[2] = plus_i(middle, turned);
@@ -173,8 +179,8 @@ inline void butterfly5(Complex<V>* v) {
     V c1 = V::all(0.30901699437494742410), c2 = V::all(-0.80901699437494742410);
     V s1 = V::all(0.95105651629515357212), s2 = V::all(0.58778525229247312917);
     auto a = v[1] + v[4], b = v[2] + v[3], c = v[1] - v[4], d = v[2] - v[3];
-    auto first = v[0] + a * c1 + b * c2, second = v[0] + a * c2 + b * c1;
-    auto odd_first = c * s1 + d * s2, odd_second = c * s2 - d * s1;
+    auto first = plus(plus(v[0], a, c1), b, c2), second = plus(plus(v[0], a, c2), b, c1);
+    auto odd_first = plus(c * s1, d, s2), odd_second = plus(c * s2, d, V::all(0) - s1);
     v[0] = v[0] + a + b;
     v[1] = minus_i(first, odd_first);
     v[4] = plus_i(first, odd_first);
@@ -240,14 +246,19 @@ void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const 
             total = total + sum[j];
         }
         put(0, total);
-        for (int k = 1; k <= half; ++k) {
-            Complex<V> even = zero, odd{V::all(0), V::all(0)};
-            for (int j = 1, place = k; j <= half; ++j, place = place + k < r ? place + k : place + k - r) {
-                even = even + sum[j] * V::all(roots[2 * place]);
-                odd = odd + difference[j] * V::all(roots[2 * place + 1]);
-            }
-            put(k, minus_i(even, odd));
-            put(r - k, plus_i(even, odd));
+        // Two results share what is loaded. With an odd number the last two are each other's mirror image.
+        const R* root = roots;
+        for (int k = 1; k <= half; k += 2) {
+            Complex<V> even[2] = {zero, zero}, odd[2] = {};
+            for (int j = 1; j <= half; ++j)
+                each<2>(0, [&](int i) {
+                    even[i] = plus(even[i], sum[j], V::all(*root++));
+                    odd[i] = plus(odd[i], difference[j], V::all(*root++));
+                });
+            each<2>(0, [&](int i) {
+                put(k + i, minus_i(even[i], odd[i]));
+                put(r - k - i, plus_i(even[i], odd[i]));
+            });
         }
     });
 }
@@ -315,35 +326,62 @@ void stage(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* r
 
 // ---- rows of complex numbers and blocks
 
+/// Loads and stores the first `count` elements of a register (none if negative); others are 0 or stay.
+#if defined(__AVX512F__)
+inline __mmask16 first_words(int64_t count) { return static_cast<__mmask16>(count <= 0 ? 0 : count >= 16 ? 0xffff : (1 << count) - 1); }
+template <class T>
+inline Vec<T> load_some(const T* p, int64_t count) {
+    return {(decltype(Vec<T>::v))_mm512_maskz_loadu_ps(first_words(count * static_cast<int64_t>(sizeof(T)) / 4), p)};
+}
+template <class T>
+inline void store_some(Vec<T> v, T* p, int64_t count) {
+    _mm512_mask_storeu_ps(p, first_words(count * static_cast<int64_t>(sizeof(T)) / 4), (__m512)v.v);
+}
+#else
+template <class T>
+inline Vec<T> load_some(const T* p, int64_t count) {
+    alignas(32) T some[Vec<T>::width] = {};
+    for (int64_t i = 0; i < Vec<T>::width && i < count; ++i) some[i] = p[i];
+    return Vec<T>::load(some);
+}
+template <class T>
+inline void store_some(Vec<T> v, T* p, int64_t count) {
+    alignas(32) T some[Vec<T>::width];
+    v.store(some);
+    for (int64_t i = 0; i < Vec<T>::width && i < count; ++i) p[i] = some[i];
+}
+#endif
+
 template <class R>
 void load(const R* from, int64_t row, int64_t rows, int64_t count, R* x) {
     using V = Vec<R>;
-    for (int64_t j = 0; j < rows; ++j, from += 2 * row, x += block<R>) {
-        alignas(64) R some[block<R>];
-        const R* source = from;
-        if (count < lanes<R>) {
-            std::memset(some, 0, sizeof some);
-            std::memcpy(some, from, static_cast<size_t>(2 * count) * sizeof(R));
-            source = some;
-        }
-        for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
-            auto c = get_pairs(source + 2 * lane, std::type_identity<R>{});
+    constexpr int64_t width = V::width;
+    for (int64_t j = 0; j < rows; ++j, from += 2 * row, x += block<R>)
+        for (int64_t lane = 0; lane < lanes<R>; lane += width) {
+            const R* at = from + 2 * lane;
+            const int64_t left = 2 * (count - lane);
+            auto c = left >= 2 * width ? parts(V::load(at), V::load(at + width)) : parts(load_some(at, left), load_some(at + width, left - width));
             c.re.store(x + lane);
             c.im.store(x + lanes<R> + lane);
         }
-    }
 }
 template <class R>
 void store(const R* x, int64_t rows, int64_t count, R* to, int64_t row, R scale) {
     using V = Vec<R>;
+    constexpr int64_t width = V::width;
     V factor = V::all(scale);
-    for (int64_t j = 0; j < rows; ++j, to += 2 * row, x += block<R>) {
-        alignas(64) R some[block<R>];
-        R* target = count < lanes<R> ? some : to;
-        for (int64_t lane = 0; lane < lanes<R>; lane += V::width)
-            put_pairs(target + 2 * lane, Complex<V>{V::load(x + lane), V::load(x + lanes<R> + lane)} * factor);
-        if (count < lanes<R>) std::memcpy(to, some, static_cast<size_t>(2 * count) * sizeof(R));
-    }
+    for (int64_t j = 0; j < rows; ++j, to += 2 * row, x += block<R>)
+        for (int64_t lane = 0; lane < lanes<R>; lane += width) {
+            R* at = to + 2 * lane;
+            const int64_t left = 2 * (count - lane);
+            auto c = Complex<V>{V::load(x + lane), V::load(x + lanes<R> + lane)} * factor;
+            if (left >= 2 * width)
+                put_pairs(at, c);
+            else {
+                store_some(pick(c.re, c.im, zipped<width, false, false>(Places<R>{})), at, left);
+                store_some(pick(c.re, c.im, zipped<width, true, false>(Places<R>{})), at + width, left - width);
+            }
+        }
 }
 
 template <class R>
