@@ -128,11 +128,13 @@ struct Stages {
     }
 };
 
-constexpr int64_t longest_blocks = 2048;             // what is longer is split into a matrix, row by row
+constexpr int64_t longest_blocks = 2048;             // longer rows are split into matrices, one by one
+constexpr int64_t longest_column = 4096;             // longer sequences across memory are copied to rows first
 constexpr int64_t longest_table = int64_t{1} << 16;  // of the factors between columns and rows
 
-/// What a plan is for: sequences as lanes of blocks, one sequence, or the factors of real transforms.
-enum class Use { Blocks, Row, Turns };
+/// What a plan is for: sequences as lanes of blocks, one sequence, the same with the columns of the matrix as its rows, or the
+/// factors of real transforms.
+enum class Use { Blocks, Row, Turned, Turns };
 
 template <class R>
 struct Plan {
@@ -142,18 +144,24 @@ struct Plan {
     int64_t least_rows = 0;  // of Blocks: fewer rows are faster one by one
     Stages<R> second;
     std::vector<R> between, outer;  // FourierLoops::transpose
-    // Bluestein's algorithm, if it is used
-    std::shared_ptr<const Plan> padded;
-    std::vector<R> chirp, conjugate, kernel;  // kernel: the transformed chirp, divided by padded->n
+    // Bluestein's algorithm, if it is used: there and back again. kernel: the transformed chirp, divided by the padded length,
+    // in the blocks that the transform's rows end in
+    std::shared_ptr<const Plan> there, back;
+    std::vector<R> chirp, conjugate, kernel;
     std::vector<R> turns;  // exp(-pi i k / n) for k = 0 to n / 2, real parts first
 
+    // A row's matrix in blocks: groups of columns, groups of rows, blocks of such a group, numbers of all.
+    int64_t columns() const { return (second.n + lanes<R> - 1) / lanes<R>; }
+    int64_t rows() const { return (first.n + lanes<R> - 1) / lanes<R>; }
+    int64_t pitch() const { return columns() * lanes<R>; }
+    int64_t room() const { return rows() * pitch() * block<R>; }
     /// How often run_row looks ahead.
-    int64_t steps() const { return 2 * (round_up(first.n, lanes<R>) + round_up(second.n, lanes<R>)) / lanes<R> + 1; }
+    int64_t steps() const { return 2 * (columns() + rows()) + 1; }
 };
 
 /// Memory that a row writes and that the next row reads, prefetched a few lines at a time between the steps of the row: a
 /// row is a page or two, at whose ends the hardware prefetcher stops. All lines at once would occupy the buffers that the
-/// row's own loads need, and its arithmetic would wait for them.
+/// row's own loads need, and its arithmetic would wait for them. For one thread: rows so short are not shared out.
 class Ahead {
 public:
     Ahead(const void* written, int64_t written_bytes, const void* read, int64_t read_bytes, int64_t times)
@@ -181,7 +189,7 @@ template <class R>
 std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use);
 
 template <class R>
-void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead = nullptr);
+void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead = nullptr);
 
 /// The cheapest length of the columns, 0 if there is none, and the cost, in passes of radix 8 over blocks filled by one row.
 struct Split {
@@ -203,6 +211,16 @@ Split split_of(int64_t n) {
     }
     return best;
 }
+/// The length of the convolution by which a row of n numbers, whose length is no product, is transformed.
+int64_t padded_length(int64_t n) {
+    int64_t length = INT64_MAX;
+    for (int64_t odd : {1, 3, 5, 9, 15}) {
+        int64_t candidate = odd * 128;
+        while (candidate < 2 * n - 1) candidate *= 2;
+        length = std::min(length, candidate);
+    }
+    return length;
+}
 /// From how many rows on blocks with a row in each lane are faster than rows one by one. The constants are measured: a pass
 /// costs more where the blocks that it combines lie pages apart, since they share the first cache's few lines of a set; the
 /// other two are what blocks and a row cost beside their passes.
@@ -210,10 +228,11 @@ template <class R>
 int64_t least_rows_of(const Stages<R>& stages) {
     if (stages.radices.empty() && stages.n > 1) return lanes<R> + 1;
     const Split split = split_of<R>(stages.n);
-    if (!split.first) return 1;
-    const auto n = static_cast<double>(stages.n);
-    const double blocks = n * (1.5 + cost_of(stages.radices)) * (stages.n % 256 ? 1 : 1.45) + 20;
-    return static_cast<int64_t>(blocks / (n / lanes<R> * split.cost + 22)) + 1;
+    const int64_t padded = split.first ? 0 : padded_length(stages.n);
+    auto row_of = [](int64_t n, double cost) { return static_cast<double>(n) / lanes<R> * cost + 22; };
+    const double row = padded ? 2 * row_of(padded, split_of<R>(padded).cost) : row_of(stages.n, split.cost);
+    const double blocks = static_cast<double>(stages.n) * (1.5 + cost_of(stages.radices)) * (stages.n % 256 ? 1 : 1.45) + 20;
+    return static_cast<int64_t>(blocks / row) + 1;
 }
 
 template <class R>
@@ -236,8 +255,9 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
         }
         return plan;
     }
-    if (has_stages(n)) {
-        int64_t first = split_of<R>(n).first, second = n / first;
+    if (int64_t first = has_stages(n) ? split_of<R>(n).first : 0) {
+        int64_t second = n / first;
+        if (use == Use::Turned) std::swap(first, second);
         plan->first.make(first);
         plan->second.make(second);
         const bool large = n > longest_table;
@@ -254,14 +274,11 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
         return plan;
     }
     // j k = (j^2 + k^2 - (k - j)^2) / 2 makes the transform a convolution with a chirp.
-    int64_t length = INT64_MAX;
-    for (int64_t odd : {1, 3, 5, 9, 15}) {
-        int64_t candidate = odd * 64;
-        while (candidate < 2 * n - 1) candidate *= 2;
-        length = std::min(length, candidate);
-    }
-    plan->padded = plan_of<R>(length, Use::Row);
-    Scratch<R> room(2 * length);
+    const int64_t length = padded_length(n);
+    plan->there = plan_of<R>(length, Use::Row);
+    plan->back = plan_of<R>(length, Use::Turned);
+    const Plan<R>& there = *plan->there;
+    Scratch<R> room(2 * length), middle(there.room()), spare(there.second.n * block<R>);
     std::fill(room.data, room.data + 2 * length, R{0});
     uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n);  // j * j modulo 2 n
     for (int64_t j = 0; j < n; ++j) {
@@ -276,8 +293,11 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
         }
         square = (square + 2 * static_cast<uint64_t>(j) + 1) % modulus;
     }
-    plan->kernel.resize(static_cast<size_t>(2 * length));
-    run_row(*plan->padded, room.data, plan->kernel.data(), static_cast<R>(1.0 / static_cast<double>(length)), false);
+    run_columns(there, room.data, middle.data, false);
+    for (int64_t k = 0; k < there.rows(); ++k) {
+        const R* x = there.second.run(middle.data + k * there.pitch() * block<R>, spare.data, false);
+        for (int64_t i = 0; i < there.second.n * block<R>; ++i) plan->kernel.push_back(x[i] / static_cast<R>(length));
+    }
     return plan;
 }
 
@@ -322,47 +342,72 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
 /// Blocks that one thread processes at a time.
 int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
-/// One sequence of complex numbers; `out` may be `in`.
+/// Transforms a group of columns of a row's matrix and writes it, transposed, to the middle. x and spare: for as many blocks.
 template <class R>
-void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead) {
-    const FourierLoops<R>& loop = loops<R>();
-    if (plan.padded) {
-        const int64_t length = plan.padded->n;
-        Scratch<R> room(2 * length);
-        loop.multiply(room.data, in, back ? plan.conjugate.data() : plan.chirp.data(), plan.n, back);
-        std::fill(room.data + 2 * plan.n, room.data + 2 * length, R{0});
-        run_row(*plan.padded, room.data, room.data, R{1}, false);
-        loop.multiply(room.data, room.data, plan.kernel.data(), length, false);
-        run_row(*plan.padded, room.data, room.data, scale, true);
-        loop.multiply(out, room.data, plan.chirp.data(), plan.n, back);
-        return;
-    }
+void run_column(const Plan<R>& plan, int64_t c, R* x, R* spare, R* middle, bool back) {
+    const int64_t first = plan.first.n;
+    const bool table = plan.outer.empty();
+    loops<R>().transpose(plan.first.run(x, spare, back), first, std::min(lanes<R>, plan.second.n - c * lanes<R>),
+                         plan.between.data() + (table ? c * first * block<R> : 0), table ? nullptr : plan.outer.data() + 2 * c * first,
+                         middle + c * lanes<R> * block<R>, plan.pitch(), back);
+}
+template <class R>
+void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead) {
     const int64_t first = plan.first.n, second = plan.second.n;
-    const int64_t columns = (second + lanes<R> - 1) / lanes<R>, rows = (first + lanes<R> - 1) / lanes<R>;
-    const int64_t row = columns * lanes<R>;  // in blocks
-    Scratch<R> middle(rows * row * block<R>);
-    parallel_for(0, columns, grain_of(first * lanes<R>), [&](int64_t begin, int64_t end) {
+    parallel_for(0, plan.columns(), grain_of(first * lanes<R>), [&](int64_t begin, int64_t end) {
         Scratch<R> room(2 * first * block<R>);
         for (int64_t c = begin; c < end; ++c) {
-            const int64_t count = std::min(lanes<R>, second - c * lanes<R>);
-            loop.load(in + 2 * c * lanes<R>, second, first, count, room.data);
+            loops<R>().load(in + 2 * c * lanes<R>, second, first, std::min(lanes<R>, second - c * lanes<R>), room.data);
             if (ahead) ahead->some();
-            const R* x = plan.first.run(room.data, room.data + first * block<R>, back);
+            run_column(plan, c, room.data, room.data + first * block<R>, middle, back);
             if (ahead) ahead->some();
-            const bool table = plan.outer.empty();
-            loop.transpose(x, first, count, plan.between.data() + (table ? c * first * block<R> : 0),
-                           table ? nullptr : plan.outer.data() + 2 * c * first, middle.data + c * lanes<R> * block<R>, row, back);
         }
     });
-    parallel_for(0, rows, grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
+}
+template <class R>
+void run_rows(const Plan<R>& plan, R* middle, R* out, R scale, bool back, Ahead* ahead) {
+    const int64_t first = plan.first.n, second = plan.second.n;
+    parallel_for(0, plan.rows(), grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
         Scratch<R> room(second * block<R>);
         for (int64_t k = begin; k < end; ++k) {
             if (ahead) ahead->some();
-            const R* x = plan.second.run(middle.data + k * row * block<R>, room.data, back);
+            const R* x = plan.second.run(middle + k * plan.pitch() * block<R>, room.data, back);
             if (ahead) ahead->some();
-            loop.store(x, second, std::min(lanes<R>, first - k * lanes<R>), out + 2 * k * lanes<R>, first, scale);
+            loops<R>().store(x, second, std::min(lanes<R>, first - k * lanes<R>), out + 2 * k * lanes<R>, first, scale);
         }
     });
+}
+/// Bluestein's algorithm. The rows of the transform there are the columns of the one back, so they stay in blocks, and the
+/// transformed values are never put in order.
+template <class R>
+void run_chirp(const Plan<R>& plan, const R* in, R* out, R scale, bool conjugate) {
+    const FourierLoops<R>& loop = loops<R>();
+    const Plan<R>&there = *plan.there, &back = *plan.back;
+    const int64_t length = there.n, second = there.second.n;
+    Scratch<R> room(std::max(2 * length, back.room())), middle(std::max(2 * length, there.room()));
+    loop.multiply(room.data, in, conjugate ? plan.conjugate.data() : plan.chirp.data(), plan.n, conjugate);
+    std::fill(room.data + 2 * plan.n, room.data + 2 * length, R{0});
+    run_columns(there, room.data, middle.data, false);
+    parallel_for(0, there.rows(), grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
+        Scratch<R> other(second * block<R>);
+        for (int64_t k = begin; k < end; ++k) {
+            R* row = middle.data + k * there.pitch() * block<R>;
+            R* x = there.second.run(row, other.data, false);
+            loop.multiply_blocks(x, plan.kernel.data() + k * second * block<R>, second);
+            run_column(back, k, x, x == row ? other.data : row, room.data, true);
+        }
+    });
+    run_rows<R>(back, room.data, middle.data, scale, true, nullptr);
+    loop.multiply(out, middle.data, plan.chirp.data(), plan.n, conjugate);
+}
+
+/// One sequence of complex numbers; `out` may be `in`.
+template <class R>
+void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead) {
+    if (plan.there) return run_chirp(plan, in, out, scale, back);
+    Scratch<R> middle(plan.room());
+    run_columns(plan, in, middle.data, back, ahead);
+    run_rows(plan, middle.data, out, scale, back, ahead);
 }
 
 // ---- arrays [outer, n, inner]
@@ -390,11 +435,11 @@ public:
           scale_(static_cast<R>(f.scale)), sign_(f.forward == (kind == Kind::FromReal) ? R{1} : R{-1}) {}
 
     void run() {
-        if (length_ <= longest_blocks) blocks_ = plan_of<R>(length_, Use::Blocks);
-        const int64_t least = blocks_ ? blocks_->least_rows : lanes<R> + 1;
-        if (f_.inner > 1 && (f_.inner < lanes<R> / 2 || least > lanes<R>)) return run_transposed();
+        const bool across = f_.inner > 1;  // sequences lie across memory
+        if (across && (f_.inner < lanes<R> / 2 || length_ > longest_column || !has_stages(length_))) return run_transposed();
+        if (across || length_ <= longest_blocks) blocks_ = plan_of<R>(length_, Use::Blocks);
         if (pairs_) turns_ = plan_of<R>(length_, Use::Turns);
-        if (f_.inner > 1) {
+        if (across) {
             const int64_t chunks = (f_.inner + lanes<R> - 1) / lanes<R>;
             parallel_for(0, f_.outer * chunks, grain_of(length_ * lanes<R>), [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
@@ -404,6 +449,7 @@ public:
             });
             return;
         }
+        const int64_t least = blocks_ ? blocks_->least_rows : lanes<R> + 1;
         const int64_t bundle = least > lanes<R> ? 1 : lanes<R>;
         if (least > 1) row_ = plan_of<R>(length_, Use::Row);
         const int64_t read = given_.bytes() * f_.outer, written = result_.bytes() * f_.outer;

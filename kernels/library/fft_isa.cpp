@@ -236,21 +236,21 @@ void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const 
             c.re.store(target + k * to + re);
             c.im.store(target + k * to + im);
         };
-        Complex<V> sum[largest_radix / 2 + 1], difference[largest_radix / 2 + 1];
+        Complex<V> sum[largest_radix / 2], difference[largest_radix / 2];
         const Complex<V> zero = get(0);
         Complex<V> total = zero;
         for (int j = 1; j <= half; ++j) {
             auto a = get(j), b = get(r - j);
-            sum[j] = a + b;
-            difference[j] = a - b;
-            total = total + sum[j];
+            sum[j - 1] = a + b;
+            difference[j - 1] = a - b;
+            total = total + sum[j - 1];
         }
         put(0, total);
         // Two results share what is loaded. With an odd number the last two are each other's mirror image.
         const R* root = roots;
         for (int k = 1; k <= half; k += 2) {
             Complex<V> even[2] = {zero, zero}, odd[2] = {};
-            for (int j = 1; j <= half; ++j)
+            for (int j = 0; j < half; ++j)
                 each<2>(0, [&](int i) {
                     even[i] = plus(even[i], sum[j], V::all(*root++));
                     odd[i] = plus(odd[i], difference[j], V::all(*root++));
@@ -545,6 +545,16 @@ void multiply(R* to, const R* a, const R* b, int64_t count, bool conjugate) {
 }
 
 template <class R>
+void multiply_blocks(R* x, const R* w, int64_t count) {
+    using V = Vec<R>;
+    for (; count--; x += block<R>, w += block<R>)
+        for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
+            auto c = Complex<V>{V::load(x + lane), V::load(x + lanes<R> + lane)} * Complex<V>{V::load(w + lane), V::load(w + lanes<R> + lane)};
+            c.re.store(x + lane);
+            c.im.store(x + lanes<R> + lane);
+        }
+}
+template <class R>
 void multiply_by_number(R* x, int64_t count, R by) {
     using V = Vec<R>;
     V all = V::all(by);
@@ -552,8 +562,8 @@ void multiply_by_number(R* x, int64_t count, R by) {
 }
 
 template <class R>
-constexpr FourierLoops<R> loops = {stage<R>,    load<R>,            store<R>,    transpose<R>, untangle<R>, untangle_blocks<R>,
-                                   entangle<R>, entangle_blocks<R>, multiply<R>, multiply_by_number<R>};
+constexpr FourierLoops<R> loops = {stage<R>,    load<R>,            store<R>,    transpose<R>,       untangle<R>, untangle_blocks<R>,
+                                   entangle<R>, entangle_blocks<R>, multiply<R>, multiply_blocks<R>, multiply_by_number<R>};
 
 } // namespace
 

@@ -16,13 +16,13 @@ template <class R>
 constexpr int64_t block = 2 * lanes<R>;
 
 /// Largest prime factor of a length that has stages; others go through Bluestein's convolution.
-constexpr int largest_radix = 31;
+constexpr int largest_radix = 61;
 
 template <class R>
 struct FourierLoops {
     /// One stage of Stockham's algorithm: transforms of r * m blocks, s of them interleaved, become r times as many of
     /// m blocks. `w` has, for each p < m, the factors exp(-2 pi i p k / (r m)) of k = 1 to r - 1. `roots`, for odd r
-    /// above 5: cosines and sines of 2 pi j / r. `back` exchanges real and imaginary parts, which gives the inverse
+    /// above 5: cosines and sines of 2 pi j k / r. `back` exchanges real and imaginary parts, which gives the inverse
     /// transform.
     void (*stage)(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* roots, bool back);
     /// Copies `count` <= lanes contiguous complex numbers of each of `rows` rows to blocks, and back. Lanes behind
@@ -43,7 +43,8 @@ struct FourierLoops {
     void (*entangle_blocks)(R* x, int64_t n, const R* w, R sign);
     /// to[i] = a[i] * b[i], complex; conjugated where asked.
     void (*multiply)(R* to, const R* a, const R* b, int64_t count, bool conjugate);
-    /// Multiplies `count` blocks by a number.
+    /// Multiplies `count` blocks by as many others, or by a number.
+    void (*multiply_blocks)(R* x, const R* w, int64_t count);
     void (*scale)(R* x, int64_t count, R by);
 };
 struct FourierSteps {
