@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "kernels/library/gemm.h"
+#include "kernels/library/reflectors.h"
 #include "kernels/library/scratch.h"
 #include "kernels/library/small_factors.h"
 #include "kernels/library/triangle.h"
@@ -33,6 +34,19 @@ struct Character {
     char value;
 };
 
+/// A real number of either precision.
+struct Real {
+    bool single;
+    float narrow;
+    double wide;
+    Real(DType dtype, double value) : single(to_real(dtype) == DType::Float32), narrow(static_cast<float>(value)), wide(value) {}
+};
+/// An argument that only the routines for complex numbers have.
+struct ForComplex {
+    bool given;
+    const void* address;
+};
+
 template <class T>
 const void* fortran(T* const& pointer) {
     return pointer;
@@ -40,6 +54,13 @@ const void* fortran(T* const& pointer) {
 template <class T>
 const void* fortran(const T& value) {
     return &value;
+}
+const void* fortran(const Real& value) { return value.single ? static_cast<const void*>(&value.narrow) : &value.wide; }
+
+template <class T>
+void put(const void**& list, const T& value) { *list++ = fortran(value); }
+void put(const void**& list, const ForComplex& value) {
+    if (value.given) *list++ = value.address;
 }
 
 // As many arguments as any routine has, and enough lengths for every string among them. Those that a routine does not
@@ -66,9 +87,10 @@ void call_with(void* routine, const void* const* list) {
 template <class... A>
 void call(void* routine, const A&... arguments) {
     static_assert(sizeof...(A) <= most_arguments);
-    const void* list[most_arguments + lengths] = {fortran(arguments)...};
+    const void *list[most_arguments + lengths] = {}, **end = list;
+    (put(end, arguments), ...);
     for (size_t i = 0; i < lengths; ++i)
-        list[sizeof...(A) + i] = reinterpret_cast<const void*>(1);
+        *end++ = reinterpret_cast<const void*>(1);
     call_with(routine, list);
 }
 
@@ -110,21 +132,23 @@ int by_real(DType dtype, F f) {
 
 // Calls run(work, lwork) twice: to ask for the size, and for the work. `ample` numbers, if given, are enough for any
 // size of block, so that nothing is asked.
-template <class Run>
-void with_work(DType dtype, int64_t least, Run run, int64_t ample = 0) {
-    if (ample) {
-        Scratch<char> work(ample * static_cast<int64_t>(item_size(dtype)));
-        return run(static_cast<void*>(work.data), as_int(ample));
+void with_work(DType dtype, int64_t least, void (*run)(const void* context, void* work, int size), const void* context, int64_t ample) {
+    int64_t size = ample;
+    if (!ample) {
+        alignas(16) char answer[16] = {};
+        run(context, answer, -1);
+        double wanted = to_real(dtype) == DType::Float64 ? *reinterpret_cast<double*>(answer)
+                                                         : static_cast<double>(*reinterpret_cast<float*>(answer));
+        // A float can't hold every size: adds what it may have lost.
+        size = static_cast<int64_t>(wanted * (to_real(dtype) == DType::Float32 ? 1.0000005 : 1.0)) + 1;
+        size = std::max(size, std::max<int64_t>(least, 1));
     }
-    alignas(16) char answer[16] = {};
-    run(static_cast<void*>(answer), -1);
-    double wanted = to_real(dtype) == DType::Float64 ? *reinterpret_cast<double*>(answer)
-                                                     : static_cast<double>(*reinterpret_cast<float*>(answer));
-    // A float can't hold every size: adds what it may have lost.
-    auto size = static_cast<int64_t>(wanted * (to_real(dtype) == DType::Float32 ? 1.0000005 : 1.0)) + 1;
-    size = std::max(size, std::max<int64_t>(least, 1));
     Scratch<char> work(size * static_cast<int64_t>(item_size(dtype)));
-    run(static_cast<void*>(work.data), as_int(size));
+    run(context, work.data, as_int(size));
+}
+template <class Run>
+void with_work(DType dtype, int64_t least, const Run& run, int64_t ample = 0) {
+    with_work(dtype, least, [](const void* context, void* work, int size) { (*static_cast<const Run*>(context))(work, size); }, &run, ample);
 }
 
 } // namespace
@@ -237,6 +261,7 @@ int sytrs(DType dtype, bool hermitian, char uplo, int64_t n, int64_t nrhs, const
 
 int geqrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
     if (m == 0 || n == 0) return 0;
+    if (!is_complex(dtype)) return factor_by_reflectors(dtype, m, n, a, lda, tau), 0;
     int info = 0;
     void* f = routine(dtype, "geqrf");
     with_work(dtype, n,
@@ -247,6 +272,7 @@ int geqrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
 
 int orgqr(DType dtype, int64_t m, int64_t n, int64_t k, void* a, int64_t lda, const void* tau) {
     if (m == 0 || n == 0) return 0;
+    if (!is_complex(dtype)) return form_reflectors(dtype, m, n, k, a, lda, tau), 0;
     int info = 0;
     void* f = routine(dtype, "orgqr", "ungqr");
     with_work(dtype, n, [&](void* work, int size) {
@@ -279,12 +305,8 @@ int gesdd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, voi
         job == 'N' ? 7 * small : std::max(5 * small * small + 7 * small, 2 * large * small + 2 * small * small + small);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     with_work(dtype, 0, [&](void* work, int size) {
-        if (is_complex(dtype))
-            call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work,
-                 size, static_cast<void*>(real_work.data), integers.data, &info);
-        else
-            call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work,
-                 size, integers.data, &info);
+        call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work, size,
+             ForComplex{is_complex(dtype), real_work.data}, integers.data, &info);
     });
     return checked(info, "gesdd");
 }
@@ -297,12 +319,8 @@ int gesvd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, voi
     void* f = routine(dtype, "gesvd");
     Scratch<char> real_work(is_complex(dtype) ? 5 * small * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     with_work(dtype, 0, [&](void* work, int size) {
-        if (is_complex(dtype))
-            call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt,
-                 leading(ldvt), work, size, static_cast<void*>(real_work.data), &info);
-        else
-            call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt,
-                 leading(ldvt), work, size, &info);
+        call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt),
+             work, size, ForComplex{is_complex(dtype), real_work.data}, &info);
     });
     return checked(info, "gesvd");
 }
@@ -321,13 +339,10 @@ int syevd(DType dtype, char job, char uplo, int64_t n, void* a, int64_t lda, voi
     int64_t least =
         is_complex(dtype) ? (vectors ? 2 * n + n * n : n + 1) : (vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1);
     with_work(dtype, least, [&](void* work, int size) {
-        if (is_complex(dtype))
-            call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size,
-                 static_cast<void*>(real_work.data), size < 0 ? -1 : as_int(reals), integer_work.data,
-                 size < 0 ? -1 : as_int(integers), &info);
-        else
-            call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size, integer_work.data,
-                 size < 0 ? -1 : as_int(integers), &info);
+        const int real_size = size < 0 ? -1 : as_int(reals);
+        call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size,
+             ForComplex{is_complex(dtype), real_work.data}, ForComplex{is_complex(dtype), &real_size}, integer_work.data,
+             size < 0 ? -1 : as_int(integers), &info);
     });
     return checked(info, "syevd");
 }
@@ -397,18 +412,12 @@ int gelsy(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
     int info = 0;
     void* f = routine(dtype, "gelsy");
     Scratch<char> real_work(is_complex(dtype) ? 2 * n * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
-    return by_real(dtype, [&](auto type) {
-        auto condition = static_cast<decltype(type)>(rcond);
-        with_work(dtype, 0, [&](void* work, int size) {
-            if (is_complex(dtype))
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), pivots, condition, rank,
-                     work, size, static_cast<void*>(real_work.data), &info);
-            else
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), pivots, condition, rank,
-                     work, size, &info);
-        });
-        return checked(info, "gelsy");
+    const Real condition(dtype, rcond);
+    with_work(dtype, 0, [&](void* work, int size) {
+        call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), pivots, condition, rank, work, size,
+             ForComplex{is_complex(dtype), real_work.data}, &info);
     });
+    return checked(info, "gelsy");
 }
 
 int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s,
@@ -425,20 +434,14 @@ int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
     int64_t reals = 10 * std::max(m, n) + 2 * 25 * small + 8 * small * levels + 3 * 25 * nrhs +
                     std::max<int64_t>(26 * 26, small * (1 + nrhs) + 2 * nrhs);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
-    return by_real(dtype, [&](auto type) {
-        // With NaN it keeps every value, but says of zeros on stderr that it can't divide by them: keeps all but those.
-        using R = decltype(type);
-        auto condition = std::isnan(rcond) ? std::numeric_limits<R>::denorm_min() : static_cast<R>(rcond);
-        with_work(dtype, 0, [&](void* work, int size) {
-            if (is_complex(dtype))
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
-                     size, static_cast<void*>(real_work.data), integers.data, &info);
-            else
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
-                     size, integers.data, &info);
-        });
-        return checked(info, "gelsd");
+    Real condition(dtype, rcond);
+    // With NaN it keeps every value, but says of zeros on stderr that it can't divide by them: keeps all but those.
+    if (std::isnan(rcond)) condition.narrow = std::numeric_limits<float>::denorm_min(), condition.wide = std::numeric_limits<double>::denorm_min();
+    with_work(dtype, 0, [&](void* work, int size) {
+        call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work, size,
+             ForComplex{is_complex(dtype), real_work.data}, integers.data, &info);
     });
+    return checked(info, "gelsd");
 }
 
 int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s,
@@ -449,18 +452,12 @@ int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
     int info = 0;
     void* f = routine(dtype, "gelss");
     Scratch<char> real_work(is_complex(dtype) ? 5 * small * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
-    return by_real(dtype, [&](auto type) {
-        auto condition = static_cast<decltype(type)>(rcond);
-        with_work(dtype, 0, [&](void* work, int size) {
-            if (is_complex(dtype))
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
-                     size, static_cast<void*>(real_work.data), &info);
-            else
-                call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work,
-                     size, &info);
-        });
-        return checked(info, "gelss");
+    const Real condition(dtype, rcond);
+    with_work(dtype, 0, [&](void* work, int size) {
+        call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work, size,
+             ForComplex{is_complex(dtype), real_work.data}, &info);
     });
+    return checked(info, "gelss");
 }
 
 int trtri(DType dtype, char uplo, char diag, int64_t n, void* a, int64_t lda) {

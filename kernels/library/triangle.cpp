@@ -25,45 +25,20 @@ int64_t half_of(int64_t size) { return (size / 2 + whole - 1) / whole * whole; }
 
 const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
 
-/// A matrix among the elements of another.
-struct Part {
-    void* data;
-    int64_t row, column;
-};
-/// out -= a @ b
-void subtract_product(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out) {
-    Gemm product{};
-    product.dtype = dtype;
-    product.m = m;
-    product.n = n;
-    product.k = k;
-    product.a = a.data;
-    product.a_row = a.row;
-    product.a_column = a.column;
-    product.b = b.data;
-    product.b_row = b.row;
-    product.b_column = b.column;
-    product.c = product.out = out.data;
-    product.c_row = product.out_row = out.row;
-    product.c_column = product.out_column = out.column;
-    product.alpha = -1;
-    gemm(product);
-}
-
 template <class T>
-void solve(DType dtype, const Triangle<T>& t, int64_t size, T* x, int64_t count) {
+void solve(DType dtype, const Triangle<T>& t, int64_t size, T* x, int64_t step, int64_t count) {
     if (size <= whole) {
-        if constexpr (sizeof(T) == 4) return loops().substitute_float(t, size, x, count, count);
-        else return loops().substitute_double(t, size, x, count, count);
+        if constexpr (sizeof(T) == 4) return loops().substitute_float(t, size, x, step, count);
+        else return loops().substitute_double(t, size, x, step, count);
     }
     const int64_t half = half_of(size), rest = size - half;
     const int64_t known = t.forward ? 0 : rest, others = t.forward ? half : 0;
     auto part = [&](int64_t first, int64_t unknowns) {
-        solve<T>(dtype, {t.a + first * (t.row + t.column), t.row, t.column, t.forward, t.unit}, unknowns, x + first * count, count);
+        solve<T>(dtype, {t.a + first * (t.row + t.column), t.row, t.column, t.forward, t.unit}, unknowns, x + first * step, step, count);
     };
     part(known, half);
-    subtract_product(dtype, rest, count, half, {const_cast<T*>(t.a) + others * t.row + known * t.column, t.row, t.column}, {x + known * count, count, 1},
-                     {x + others * count, count, 1});
+    multiply(dtype, rest, count, half, {const_cast<T*>(t.a) + others * t.row + known * t.column, t.row, t.column}, {x + known * step, step, 1},
+             {x + others * step, step, 1}, true);
     part(others, rest);
 }
 
@@ -93,7 +68,7 @@ int factor(DType dtype, int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots
     const int info = factor(dtype, m, half, a, lda, pivots);
     exchange_rows(dtype, half, pivots, true, rest, right, lda);
     solve_triangle({dtype, half, rest, {a, 1, lda, true, true}, right, 1, lda});
-    subtract_product(dtype, m - half, rest, half, {a + half, 1, lda}, {right, 1, lda}, {below, 1, lda});
+    multiply(dtype, m - half, rest, half, {a + half, 1, lda}, {right, 1, lda}, {below, 1, lda}, true);
     const int more = factor(dtype, m - half, rest, below, lda, pivots + half);
     exchange_rows(dtype, steps - half, pivots + half, true, half, a + half, lda);
     for (int64_t i = half; i < steps; ++i) pivots[i] += static_cast<int32_t>(half);
@@ -117,18 +92,41 @@ void solve_all(const TriangularSystem& s) {
     const int64_t grain = std::max(least / (s.size * s.size) + 1, int64_t{1}), blocks = (s.count + lanes - 1) / lanes;
     parallel_for(0, blocks, std::max((blocks + num_threads() - 1) / num_threads(), grain), [&](int64_t begin, int64_t end) {
         const int64_t first = begin * lanes, count = std::min(end * lanes, s.count) - first, width = (end - begin) * lanes;
-        Scratch<T> x(s.size * width);
         T* b = static_cast<T*>(s.b) + first * s.across;
-        copy<false>(b, s.along, s.across, s.size, count, x.data, width);
+        const bool in_place = s.across == 1 && count == width;
+        Scratch<T> room(in_place ? 0 : s.size * width);
+        T* x = in_place ? b : room.data;
+        const int64_t step = in_place ? s.along : width;
+        if (!in_place) copy<false>(b, s.along, s.across, s.size, count, x, width);
         if (count < width)
-            for (int64_t i = 0; i < s.size; ++i) std::fill(x.data + i * width + count, x.data + (i + 1) * width, T{0});
+            for (int64_t i = 0; i < s.size; ++i) std::fill(x + i * width + count, x + (i + 1) * width, T{0});
         for (const TriangularMatrix* t : {&s.first, s.second})
-            if (t) solve<T>(s.dtype, {static_cast<const T*>(t->a), t->row, t->column, t->lower, t->unit}, s.size, x.data, width);
-        copy<true>(b, s.along, s.across, s.size, count, x.data, width);
+            if (t) solve<T>(s.dtype, {static_cast<const T*>(t->a), t->row, t->column, t->lower, t->unit}, s.size, x, step, width);
+        if (!in_place) copy<true>(b, s.along, s.across, s.size, count, x, width);
     });
 }
 
 } // namespace
+
+void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract) {
+    Gemm product{};
+    product.dtype = dtype;
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    product.a = a.data;
+    product.a_row = a.row;
+    product.a_column = a.column;
+    product.b = b.data;
+    product.b_row = b.row;
+    product.b_column = b.column;
+    product.c = product.out = out.data;
+    product.c_row = product.out_row = out.row;
+    product.c_column = product.out_column = out.column;
+    product.alpha = subtract ? -1 : 1;
+    product.beta = subtract;
+    gemm(product);
+}
 
 bool solves_triangles(DType dtype, int64_t size, int64_t count) {
     return (dtype == DType::Float32 || dtype == DType::Float64) && size >= 8 && count >= 4;

@@ -6,6 +6,14 @@
 
 namespace kindling::library {
 
+/// A matrix among the elements of another; strides count elements.
+struct Part {
+    void* data;
+    int64_t row, column;
+};
+/// out = a @ b, or out -= a @ b, of m x k and k x n numbers.
+void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract);
+
 /// One triangle of a matrix; strides count elements. A unit triangle's diagonal is not read.
 struct TriangularMatrix {
     const void* a;
@@ -25,7 +33,8 @@ struct TriangularSystem {
 
 /// Whether `solve_triangle` is the fast way: for few right-hand sides or unknowns it is not, and complex numbers it does not take.
 bool solves_triangles(DType dtype, int64_t size, int64_t count);
-/// The same bits whatever the threads and the other right-hand sides.
+/// The same bits whatever the threads and the other right-hand sides. Whole registers of right-hand sides (a multiple of 64 bytes) that
+/// lie side by side are solved where they are, others in a copy.
 void solve_triangle(const TriangularSystem& system);
 
 /// LAPACK's getrf: a matrix by columns, pivots from 1, the first zero pivot as the answer.

@@ -1,12 +1,11 @@
-// kernels/library/triangle_isa.cpp: substitution, a lane for each right-hand side, and LU of few columns. Multiplications and
-// subtractions are not fused, so these parts have the same bits on every instruction set.
+// kernels/library/triangle_isa.cpp: substitution, a lane for each right-hand side, LU of few columns, reflections. Multiplications and
+// sums are not fused, so these parts have the same bits on every instruction set.
 #include "kernels/library/triangle_isa.h"
+
+#include "kernels/library/vec.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
-
-template <class T>
-using Lanes [[gnu::vector_size(64), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
 
 template <class T>
 void substitute(const Triangle<T>& t, int64_t size, T* x, int64_t step, int64_t count) {
@@ -90,8 +89,53 @@ int factor(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots) {
     return info;
 }
 
+#if defined(__AVX2__)
+constexpr int unrolled = 4;
+#else
+constexpr int unrolled = 1;     // four sums are sixteen registers, which there are not: smaller code is as fast
+#endif
+
+template <class T>
+void reflect(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count) {
+    constexpr int64_t lanes = triangle_lanes<T>;
+    constexpr int few = 4;      // columns at a time, so that v is read for all and their sums do not wait for one another
+    for (const T* end = x + count * step; x != end; x += few * step) {
+        Lanes<T> sums[few] = {};
+        for (int64_t i = 0; i < rows; i += lanes) {
+            const Lanes<T> factor = *reinterpret_cast<const Lanes<T>*>(v + i);
+#pragma GCC unroll unrolled
+            for (int c = 0; c < few; ++c) sums[c] += factor * *reinterpret_cast<const Lanes<T>*>(x + c * step + i);
+        }
+        alignas(64) T partial[few][lanes], times[few];
+#pragma GCC unroll unrolled
+        for (int c = 0; c < few; ++c) *reinterpret_cast<Lanes<T>*>(partial[c]) = sums[c];
+        fold(partial, times);
+        for (T& number : times) number *= tau;
+        for (int64_t i = 0; i < rows; i += lanes) {
+            const Lanes<T> factor = *reinterpret_cast<const Lanes<T>*>(v + i);
+#pragma GCC unroll unrolled
+            for (int c = 0; c < few; ++c) *reinterpret_cast<Lanes<T>*>(x + c * step + i) -= factor * times[c];
+        }
+    }
+}
+
+template <class T>
+T scale(T* x, int64_t count, T times) {
+    Lanes<T> sums = {};
+    for (const T* end = x + count; x != end; x += triangle_lanes<T>) {
+        auto& numbers = *reinterpret_cast<Lanes<T>*>(x);
+        const Lanes<T> scaled = numbers * times;
+        numbers = scaled;
+        sums += scaled * scaled;
+    }
+    alignas(64) T partial[4][triangle_lanes<T>] = {}, totals[4];
+    *reinterpret_cast<Lanes<T>*>(partial[0]) = sums;
+    fold(partial, totals);
+    return totals[0];
+}
+
 } // namespace
 
-const TriangleLoops triangle_loops = {substitute<float>, substitute<double>, factor<float>, factor<double>};
+const TriangleLoops triangle_loops = {substitute<float>, substitute<double>, factor<float>, factor<double>, reflect<float>, reflect<double>, scale<float>, scale<double>};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

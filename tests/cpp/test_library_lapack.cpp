@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -267,7 +268,44 @@ static void triangular(bool large) {
                 }
 }
 
+/// QR of our own, which needs no library: shapes around those at which columns are split, the whole of Q, numbers whose squares are none.
+template <class T>
+static void reflected() {
+    constexpr DType dtype = dtype_of<T>;
+    using M = Matrix<T>;
+    const double unit = std::numeric_limits<T>::epsilon();
+    const T far = std::ldexp(T{1}, std::numeric_limits<T>::max_exponent - 10);
+    for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {1, 9}, {9, 1}, {7, 5}, {16, 16}, {17, 40}, {40, 17}, {33, 33}, {70, 130}, {150, 150}, {300, 20}})
+        for (T size : {T{1}, far, 1 / far}) {
+            M a = M::random(m, n), qr = a;
+            for (T& x : qr.data) x *= size;
+            const int64_t small = std::min(m, n);
+            std::vector<T> tau(static_cast<size_t>(small));
+            CHECK(lapack::geqrf(dtype, m, n, qr.data.data(), m, tau.data()) == 0);
+            M r(m, n), q(m, m);
+            for (int64_t j = 0; j < n; ++j)
+                for (int64_t i = 0; i <= std::min(j, m - 1); ++i) r(i, j) = qr(i, j) / size;
+            std::copy_n(qr.data.begin(), m * small, q.data.begin());
+            CHECK(lapack::orgqr(dtype, m, m, small, q.data.data(), m, tau.data()) == 0);
+            CHECK(distance(q * r, a) < 40 * unit * static_cast<double>(std::max(m, n)));
+            CHECK(distance(q.transpose() * q, identity<T>(m)) < 40 * unit * static_cast<double>(m));
+        }
+    // What is triangular already is not touched; without reflectors the product is the identity.
+    M triangle = M::random(30, 30), given(30, 30);
+    for (int64_t j = 0; j < 30; ++j)
+        for (int64_t i = 0; i <= j; ++i) given(i, j) = triangle(i, j);
+    triangle = given;
+    std::vector<T> tau(30, T{1});
+    lapack::geqrf(dtype, 30, 30, triangle.data.data(), 30, tau.data());
+    CHECK(distance(triangle, given) == 0 && *std::max_element(tau.begin(), tau.end()) == 0);
+    M none = M::random(30, 20);
+    lapack::orgqr(dtype, 30, 20, 0, none.data.data(), 30, tau.data());
+    CHECK(distance(none, identity<T>(30).head(30, 20)) == 0);
+}
+
 int main() {
+    reflected<float>();
+    reflected<double>();
     triangular<float>(false);
     triangular<double>(false);
     triangular<std::complex<float>>(false);

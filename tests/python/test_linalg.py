@@ -312,6 +312,47 @@ def test_lu_of_every_shape_and_of_what_is_singular():
         compare(reference.linalg.lu_factor_ex(theirs)[1:], kindling.linalg.lu_factor_ex(kindling.from_numpy(theirs.numpy()))[1:])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_qr_of_every_shape(dtype):
+    for rows, columns in ((3, 50), (50, 3), (15, 17), (16, 16), (33, 20), (20, 33), (100, 130), (130, 100), (400, 70)):
+        for mode in ("reduced", "complete", "r"):
+            theirs, ours = inputs(*([2] if rows < 40 else []), rows, columns, dtype=dtype, seed=rows)
+            expected, got = reference.linalg.qr(theirs, mode=mode), kindling.linalg.qr(ours, mode=mode)
+            sure = min(rows, columns)   # columns of Q beyond are any basis
+            compare((expected[0][..., :sure], expected[1]), (got[0][..., :sure], got[1]), rtol=0, atol=1e-3 if dtype == "float32" else 1e-11)
+            if mode == "complete":
+                compare(reference.eye(rows, dtype=theirs.dtype).expand(*theirs.shape[:-2], rows, rows), got[0].mT @ got[0], rtol=0, atol=1e-5)
+    for special in (reference.zeros(20, 5), reference.eye(20), reference.eye(20).flip(0), reference.full((3, 3), float("nan"))):
+        special = special.to(getattr(reference, dtype))
+        compare(reference.linalg.qr(special), kindling.linalg.qr(kindling.from_numpy(special.numpy())), rtol=0, atol=0)
+
+
+THREADED = {
+    "solve": lambda t, A: t.linalg.solve(A, A[..., :300].sin()),
+    "qr": lambda t, A: t.linalg.qr(A),
+    "lu_factor": lambda t, A: t.linalg.lu_factor(A),
+    "cholesky": lambda t, A: t.linalg.cholesky(A @ A.mT + t.eye(A.shape[-1])),
+    "inv": lambda t, A: t.linalg.inv(A),
+}
+
+
+@pytest.mark.parametrize("name", THREADED)
+def test_factors_have_the_same_bits_whatever_the_threads(name):
+    before = kindling.get_num_threads()
+    try:
+        for shape in ((700, 700), (50, 9, 9), (30, 40, 40)):
+            _, A = inputs(*shape, dtype="float32", seed=5)
+            results = []
+            for threads in (1, 2, 3):
+                kindling.set_num_threads(threads)
+                result = THREADED[name](kindling, A)
+                results.append(result if isinstance(result, (tuple, list)) else (result,))
+            for other in results[1:]:
+                assert all(map(kindling.equal, results[0], other)), (name, shape)
+    finally:
+        kindling.set_num_threads(before)
+
+
 def test_solutions_have_the_same_bits_whatever_the_threads_and_neighbours():
     _, A = inputs(400, 400, dtype="float32")
     _, b = inputs(400, 300, dtype="float32", seed=1)

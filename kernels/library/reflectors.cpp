@@ -1,0 +1,173 @@
+// kernels/library/reflectors.cpp: Householder's QR. Few columns are reflected one after the other in a copy with whole registers of
+// rows. More are halved, and the reflectors of the left half are applied to the right at once, as I - V T V'. T is not computed: its
+// inverse is the upper triangle of V'V with 1 / tau in the diagonal (C. Puglisi, 1992), so T times a matrix is a triangular system.
+#include "kernels/library/reflectors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/isa.h"
+#include "kernels/library/scratch.h"
+#include "kernels/library/triangle.h"
+#include "kernels/library/triangle_isa.h"
+#include "runtime/threads.h"
+
+namespace kindling::library {
+namespace {
+
+constexpr int64_t whole = 16;       // columns that are reflected one by one
+constexpr int64_t widest = 64;      // reflectors applied at once: of more, V'V costs what it saves
+
+int64_t rounded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+/// Reflector j below the diagonal of a matrix becomes a column of `rows` numbers: zeros, 1, what is stored, zeros.
+template <class T>
+void spell_out(int64_t m, int64_t j, const T* column, T* v, int64_t rows) {
+    std::fill_n(v, j, T{0});
+    v[j] = 1;
+    std::copy(column + j + 1, column + m, v + j + 1);
+    std::fill(v + m, v + rows, T{0});
+}
+
+const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
+
+/// Where the register begins that row j is in: a reflector has zeros before.
+template <class T>
+int64_t register_of(int64_t j) { return j / triangle_lanes<T> * triangle_lanes<T>; }
+
+template <class T>
+void reflect(int64_t j, const T* v, T tau, int64_t rows, T* x, int64_t count) {
+    const int64_t begin = register_of<T>(j);
+    count = rounded(count, 4);
+    if constexpr (sizeof(T) == 4) loops().reflect_float(v + begin, tau, rows - begin, x + begin, rows, count);
+    else loops().reflect_double(v + begin, tau, rows - begin, x + begin, rows, count);
+}
+
+template <class T>
+T scale(T* x, int64_t count, T times) {
+    if constexpr (sizeof(T) == 4) return loops().scale_float(x, count, times);
+    else return loops().scale_double(x, count, times);
+}
+
+/// LAPACK's larfg: makes v, without its 1, of the numbers below alpha, which becomes an element of R. Returns tau.
+template <class T>
+T make_reflector(T& alpha, T* x, int64_t count) {
+    constexpr int far = std::numeric_limits<T>::max_exponent / 32 * 25;     // squares beyond 2^far and 2^-far are not exact
+    const T large = std::ldexp(T{1}, far), small = std::ldexp(T{1}, -far);
+    T sum = scale(x, count, T{1}), scaled = 1, size = std::sqrt(sum + alpha * alpha);
+    if (!(sum >= small && sum + alpha * alpha <= large)) {
+        scaled = sum < small ? large : small;
+        sum = scale(x, count, scaled);
+        if (sum == 0) return 0;     // nothing to reflect
+        size = std::hypot(alpha, std::sqrt(sum) / scaled);
+    }
+    const T beta = -std::copysign(size, alpha), tau = (beta - alpha) / beta;
+    scale(x, count, 1 / ((alpha - beta) * scaled));
+    alpha = beta;
+    return tau;
+}
+
+template <class T>
+void factor_columns(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+    const int64_t rows = rounded(m, triangle_lanes<T>), steps = std::min(m, n);
+    Scratch<T> x(rows * (n + 3));       // reflected by fours
+    for (int64_t j = 0; j < n; ++j) std::fill(std::copy_n(a + j * lda, m, x.data + j * rows), x.data + (j + 1) * rows, T{0});
+    std::fill_n(x.data + n * rows, 3 * rows, T{0});
+    for (int64_t j = 0; j < n; ++j) {
+        T *column = a + j * lda, *v = x.data + j * rows;
+        std::copy_n(v, std::min(j + 1, m), column);     // what is R's already, and what it will make of the diagonal
+        if (j >= steps) continue;
+        std::fill_n(v, j + 1, T{0});
+        const int64_t begin = register_of<T>(j);
+        tau[j] = make_reflector(column[j], v + begin, rows - begin);
+        std::copy(v + j + 1, v + m, column + j + 1);
+        v[j] = 1;
+        if (tau[j] != 0) reflect(j, v, tau[j], rows, v + rows, n - j - 1);
+    }
+}
+
+template <class T>
+void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
+    const int64_t rows = rounded(m, triangle_lanes<T>);
+    Scratch<T> x(rows * (n + 3));
+    std::fill_n(x.data + k * rows, (n + 3 - k) * rows, T{0});
+    for (int64_t j = k; j < n; ++j) x[j * rows + j] = 1;
+    for (int64_t j = k - 1; j >= 0; --j) {
+        T* v = x.data + j * rows;
+        spell_out(m, j, a + j * lda, v, rows);
+        reflect(j, v, tau[j], rows, v + rows, n - j - 1);
+        scale(v + register_of<T>(j), rows - register_of<T>(j), -tau[j]);
+        v[j] += 1;
+    }
+    for (int64_t j = 0; j < n; ++j) std::copy_n(x.data + j * rows, m, a + j * lda);
+}
+
+/// The product of `count` reflectors, copied from below the diagonal of a matrix by columns.
+class Reflectors {
+public:
+    template <class T>
+    Reflectors(int64_t m, int64_t count, const T* a, int64_t lda, const T* tau) : Reflectors(dtype_of<T>, m, count) {
+        auto *v = reinterpret_cast<T*>(v_.data), *diagonal = reinterpret_cast<T*>(triangle_.data);
+        for (int64_t j = 0; j < count; ++j) spell_out(m, j, a + j * lda, v + j * m, m);
+        multiply(dtype_, count, count, m, {v, m, 1}, {v, 1, m}, {diagonal, count, 1}, false);
+        for (int64_t j = 0; j < count; ++j) diagonal[j * (count + 1)] = 1 / tau[j];    // infinite if nothing is reflected: then 0 is added
+    }
+    /// Multiplies `columns` columns by it, or by its transpose: the reflectors from the first on.
+    void apply(bool transposed, void* c, int64_t ldc, int64_t columns) const {
+        const int64_t width = rounded(columns, 64 / item_);
+        Scratch<char> x(count_ * width * item_);
+        multiply(dtype_, count_, columns, m_, {v_.data, m_, 1}, {c, 1, ldc}, {x.data, width, 1}, false);
+        for (int64_t j = 0; j < count_; ++j) std::fill(x.data + (j * width + columns) * item_, x.data + (j + 1) * width * item_, 0);
+        const TriangularMatrix inverse{triangle_.data, transposed ? 1 : count_, transposed ? count_ : 1, transposed, false};
+        solve_triangle({dtype_, count_, width, inverse, x.data, width, 1});
+        multiply(dtype_, m_, columns, count_, {v_.data, 1, m_}, {x.data, width, 1}, {c, 1, ldc}, true);
+    }
+
+private:
+    Reflectors(DType dtype, int64_t m, int64_t count)
+        : dtype_(dtype), item_(static_cast<int64_t>(item_size(dtype))), m_(m), count_(count), v_(m * count * item_), triangle_(count * count * item_) {}
+
+    DType dtype_;
+    int64_t item_, m_, count_;
+    Scratch<char> v_, triangle_;
+};
+
+template <class T>
+void factor(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+    if (n <= whole) return factor_columns(m, n, a, lda, tau);
+    const int64_t steps = std::min(m, n), first = steps <= whole ? steps : std::min(rounded(steps / 2, whole), widest);
+    factor(m, first, a, lda, tau);
+    Reflectors(m, first, a, lda, tau).apply(true, a + first * lda, lda, n - first);
+    if (first < steps) factor(m - first, n - first, a + first * (lda + 1), lda, tau + first);
+}
+
+template <class T>
+void form(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
+    if (n <= whole) return form_columns(m, n, k, a, lda, tau);
+    auto make_unit = [&](int64_t j) {
+        std::fill_n(a + j * lda, m, T{0});
+        a[j * (lda + 1)] = 1;
+    };
+    for (int64_t j = k; j < n; ++j) make_unit(j);
+    for (int64_t end = k, first; end > 0; end = first) {
+        first = (end - 1) / widest * widest;
+        const Reflectors block(m - first, end - first, a + first * (lda + 1), lda, tau + first);
+        for (int64_t j = first; j < end; ++j) make_unit(j);
+        block.apply(false, a + first * (lda + 1), lda, n - first);
+    }
+}
+
+} // namespace
+
+void factor_by_reflectors(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
+    if (dtype == DType::Float32) return factor(m, n, static_cast<float*>(a), lda, static_cast<float*>(tau));
+    factor(m, n, static_cast<double*>(a), lda, static_cast<double*>(tau));
+}
+
+void form_reflectors(DType dtype, int64_t m, int64_t n, int64_t k, void* a, int64_t lda, const void* tau) {
+    if (dtype == DType::Float32) return form(m, n, k, static_cast<float*>(a), lda, static_cast<const float*>(tau));
+    form(m, n, k, static_cast<double*>(a), lda, static_cast<const double*>(tau));
+}
+
+} // namespace kindling::library
