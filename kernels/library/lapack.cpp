@@ -1,4 +1,4 @@
-// kernels/library/lapack.cpp: calls of LAPACK with workspaces; LU, inverses and triangular systems of our own.
+// kernels/library/lapack.cpp: calls of LAPACK with workspaces; where LU, QR, inverses and triangular systems of our own are taken.
 #include "kernels/library/lapack.h"
 
 #include <algorithm>
@@ -174,10 +174,8 @@ int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int6
         const bool transposed = trans != 'N';
         const int64_t row = transposed ? lda : 1, column = transposed ? 1 : lda;
         const TriangularMatrix unit{lu, row, column, !transposed, true}, other{lu, row, column, transposed, false};
-        if (!transposed) exchange_rows(dtype, n, pivots, true, nrhs, b, ldb);
-        solve_triangle({dtype, n, nrhs, transposed ? other : unit, b, 1, ldb, transposed ? &unit : &other});
-        if (transposed) exchange_rows(dtype, n, pivots, false, nrhs, b, ldb);
-        return 0;
+        return solve_triangle({dtype, n, nrhs, transposed ? other : unit, b, 1, ldb, transposed ? &unit : &other, transposed ? nullptr : pivots,
+                               transposed ? pivots : nullptr}), 0;
     }
     int info = 0;
     call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb),

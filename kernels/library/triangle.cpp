@@ -5,16 +5,18 @@
 // the caller's lie.
 //
 // LU (S. Toledo, Locality of Reference in LU Decomposition with Partial Pivoting, 1997): that of the left half of the columns, what it
-// does to the right half, and LU of what is left there.
+// does to the right half, and LU of what is left there. It works on a copy by rows, for the same reason, and since rows are exchanged.
+// The few columns that are not halved lie by columns in a copy of their own.
 #include "kernels/library/triangle.h"
 
 #include <algorithm>
-#include <utility>
+#include <cstring>
 
 #include "kernels/isa.h"
 #include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
 #include "kernels/library/triangle_isa.h"
+#include "kernels/move.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -25,85 +27,70 @@ int64_t half_of(int64_t size) { return (size / 2 + whole - 1) / whole * whole; }
 
 const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
 
-template <class T>
-void solve(DType dtype, const Triangle<T>& t, int64_t size, T* x, int64_t step, int64_t count) {
-    if (size <= whole) {
-        if constexpr (sizeof(T) == 4) return loops().substitute_float(t, size, x, step, count);
-        else return loops().substitute_double(t, size, x, step, count);
-    }
+constexpr int64_t register_bytes = 64;
+int64_t item_of(DType dtype) { return dtype == DType::Float32 ? 4 : 8; }
+int64_t lanes_of(DType dtype) { return register_bytes / item_of(dtype); }
+int64_t registers(DType dtype, int64_t count) { return (count + lanes_of(dtype) - 1) / lanes_of(dtype); }
+
+/// A matrix by rows.
+struct Rows {
+    DType dtype;
+    char* data;
+    int64_t step;   // from a row to the next
+    Rows at(int64_t row, int64_t column) const { return {dtype, data + (row * step + column) * item_of(dtype), step}; }
+    Part part() const { return {data, step, 1}; }
+};
+
+void clear(DType dtype, char* at, int64_t count) { std::memset(at, 0, static_cast<size_t>(count * item_of(dtype))); }
+
+void exchange(const Rows& x, int64_t columns, int64_t n, const int32_t* pivots, bool forward) {
+    loops().exchange(n, pivots, forward, x.data, x.step * item_of(x.dtype), registers(x.dtype, columns) * register_bytes);
+}
+
+void solve(const TriangularMatrix& t, int64_t size, const Rows& x, int64_t count) {
+    if (size <= whole) return loops().substitute[x.dtype == DType::Float64]({t.a, t.row, t.column, t.lower, t.unit}, size, x.data, x.step, count);
     const int64_t half = half_of(size), rest = size - half;
-    const int64_t known = t.forward ? 0 : rest, others = t.forward ? half : 0;
+    const int64_t known = t.lower ? 0 : rest, others = t.lower ? half : 0;
+    auto from = [&](int64_t row, int64_t column) { return static_cast<const char*>(t.a) + (row * t.row + column * t.column) * item_of(x.dtype); };
     auto part = [&](int64_t first, int64_t unknowns) {
-        solve<T>(dtype, {t.a + first * (t.row + t.column), t.row, t.column, t.forward, t.unit}, unknowns, x + first * step, step, count);
+        solve({from(first, first), t.row, t.column, t.lower, t.unit}, unknowns, x.at(first, 0), count);
     };
     part(known, half);
-    multiply(dtype, rest, count, half, {const_cast<T*>(t.a) + others * t.row + known * t.column, t.row, t.column}, {x + known * step, step, 1},
-             {x + others * step, step, 1}, true);
+    multiply(x.dtype, rest, count, half, {const_cast<char*>(from(others, known)), t.row, t.column}, x.at(known, 0).part(), x.at(others, 0).part(), true);
     part(others, rest);
 }
 
-/// Between the caller's strides and rows of `width` numbers, in squares so that neither side leaves the first cache.
-template <bool back, class T>
-void copy(T* b, int64_t along, int64_t across, int64_t size, int64_t count, T* x, int64_t width) {
-    constexpr int64_t square = 16;
-    for (int64_t i = 0; i < size; i += square)
-        for (int64_t c = 0; c < count; c += square)
-            for (int64_t col = c; col < std::min(c + square, count); ++col)
-                for (int64_t row = i; row < std::min(i + square, size); ++row) {
-                    T &there = b[row * along + col * across], &here = x[row * width + col];
-                    if constexpr (back) there = here;
-                    else here = there;
-                }
+/// Few columns, in a copy by columns of whole registers.
+int factor_columns(DType dtype, int64_t m, int64_t n, const Part& a, int32_t* pivots) {
+    const int64_t rows = registers(dtype, m) * lanes_of(dtype);
+    Scratch<char> x(rows * n * item_of(dtype));
+    const Part columns{x.data, 1, rows};
+    copy_part(dtype, m, n, a, columns);
+    for (int64_t j = 0; j < n; ++j) clear(dtype, x.data + (j * rows + m) * item_of(dtype), rows - m);
+    const int info = loops().factor[dtype == DType::Float64](std::min(m, n), n, x.data, rows, pivots);
+    copy_part(dtype, m, n, columns, a);
+    return info;
 }
 
-template <class T>
-int factor(DType dtype, int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots) {
-    const int64_t steps = std::min(m, n);
-    if (steps <= whole) {
-        if constexpr (sizeof(T) == 4) return loops().factor_float(m, n, a, lda, pivots);
-        else return loops().factor_double(m, n, a, lda, pivots);
-    }
-    const int64_t half = half_of(steps), rest = n - half;
-    T *right = a + half * lda, *below = right + half;
-    const int info = factor(dtype, m, half, a, lda, pivots);
-    exchange_rows(dtype, half, pivots, true, rest, right, lda);
-    solve_triangle({dtype, half, rest, {a, 1, lda, true, true}, right, 1, lda});
-    multiply(dtype, m - half, rest, half, {a + half, 1, lda}, {right, 1, lda}, {below, 1, lda}, true);
-    const int more = factor(dtype, m - half, rest, below, lda, pivots + half);
-    exchange_rows(dtype, steps - half, pivots + half, true, half, a + half, lda);
+int factor(int64_t m, int64_t n, const Rows& a, int32_t* pivots) {
+    if (n <= whole) return factor_columns(a.dtype, m, n, a.part(), pivots);
+    const int64_t steps = std::min(m, n), half = steps <= whole ? steps : half_of(steps), rest = steps - half, lanes = lanes_of(a.dtype);
+    const int info = factor(m, half, a, pivots);
+    // What the left half does to the right one, by columns: they do not wait for one another.
+    constexpr int64_t least = 1 << 20;     // products below which a second thread is not worth its start
+    const int64_t blocks = registers(a.dtype, n - half), work = half * m * lanes, few = blocks / (2 * num_threads()) + 1;
+    parallel_for(0, blocks, std::max(least / work + 1, few), [&](int64_t begin, int64_t end) {
+        const Rows right = a.at(0, half + begin * lanes), below = right.at(half, 0);
+        const int64_t width = (end - begin) * lanes;
+        exchange(right, width, half, pivots, true);
+        solve({a.data, a.step, 1, true, true}, half, right, width);
+        multiply(a.dtype, m - half, width, half, a.at(half, 0).part(), right.part(), below.part(), true);
+    });
+    if (!rest) return info;
+    const int more = factor(m - half, n - half, a.at(half, half), pivots + half);
+    exchange(a.at(half, 0), half, rest, pivots + half, true);
     for (int64_t i = half; i < steps; ++i) pivots[i] += static_cast<int32_t>(half);
     return info ? info : more ? more + static_cast<int>(half) : 0;
-}
-
-template <class T>
-void exchange(int64_t n, const int32_t* pivots, bool forward, int64_t columns, T* column, int64_t step) {
-    constexpr int64_t few = 8;      // columns at a time: the exchanges in one column wait for one another
-    for (int64_t c = 0; c < columns; c += few, column += few * step)
-        for (int64_t k = 0; k < n; ++k) {
-            const int64_t i = forward ? k : n - 1 - k, other = pivots[i] - 1;
-            if (i == other) continue;
-            for (int64_t j = 0; j < std::min(few, columns - c); ++j) std::swap(column[j * step + i], column[j * step + other]);
-        }
-}
-
-template <class T>
-void solve_all(const TriangularSystem& s) {
-    constexpr int64_t lanes = triangle_lanes<T>, least = 1 << 18;   // products below which a second thread is not worth its start
-    const int64_t grain = std::max(least / (s.size * s.size) + 1, int64_t{1}), blocks = (s.count + lanes - 1) / lanes;
-    parallel_for(0, blocks, std::max((blocks + num_threads() - 1) / num_threads(), grain), [&](int64_t begin, int64_t end) {
-        const int64_t first = begin * lanes, count = std::min(end * lanes, s.count) - first, width = (end - begin) * lanes;
-        T* b = static_cast<T*>(s.b) + first * s.across;
-        const bool in_place = s.across == 1 && count == width;
-        Scratch<T> room(in_place ? 0 : s.size * width);
-        T* x = in_place ? b : room.data;
-        const int64_t step = in_place ? s.along : width;
-        if (!in_place) copy<false>(b, s.along, s.across, s.size, count, x, width);
-        if (count < width)
-            for (int64_t i = 0; i < s.size; ++i) std::fill(x + i * width + count, x + (i + 1) * width, T{0});
-        for (const TriangularMatrix* t : {&s.first, s.second})
-            if (t) solve<T>(s.dtype, {static_cast<const T*>(t->a), t->row, t->column, t->lower, t->unit}, s.size, x, step, width);
-        if (!in_place) copy<true>(b, s.along, s.across, s.size, count, x, width);
-    });
 }
 
 } // namespace
@@ -128,23 +115,49 @@ void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part
     gemm(product);
 }
 
+void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to) {
+    const int64_t item = item_of(dtype);
+    find_plane_copy(static_cast<int>(item))({static_cast<char*>(to.data), static_cast<const char*>(from.data), {m, n}, {to.row * item, to.column * item},
+                                             {from.row * item, from.column * item}});
+}
+
 bool solves_triangles(DType dtype, int64_t size, int64_t count) {
     return (dtype == DType::Float32 || dtype == DType::Float64) && size >= 8 && count >= 4;
 }
 
-void solve_triangle(const TriangularSystem& system) {
-    system.dtype == DType::Float32 ? solve_all<float>(system) : solve_all<double>(system);
+void solve_triangle(const TriangularSystem& s) {
+    constexpr int64_t least = 1 << 18;   // products below which a second thread is not worth its start
+    const int64_t grain = std::max(least / (s.size * s.size) + 1, int64_t{1}), blocks = registers(s.dtype, s.count), lanes = lanes_of(s.dtype);
+    parallel_for(0, blocks, std::max((blocks + num_threads() - 1) / num_threads(), grain), [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * lanes, count = std::min(end * lanes, s.count) - first, width = (end - begin) * lanes;
+        const Part b{static_cast<char*>(s.b) + first * s.across * item_of(s.dtype), s.along, s.across};
+        const bool in_place = s.across == 1 && count == width;
+        Scratch<char> room(in_place ? 0 : s.size * width * item_of(s.dtype));
+        const Rows x{s.dtype, in_place ? static_cast<char*>(b.data) : room.data, in_place ? s.along : width};
+        if (!in_place) copy_part(s.dtype, s.size, count, b, x.part());
+        if (count < width)
+            for (int64_t i = 0; i < s.size; ++i) clear(s.dtype, x.at(i, count).data, width - count);
+        if (s.exchanged_before) exchange(x, width, s.size, s.exchanged_before, true);
+        for (const TriangularMatrix* t : {&s.first, s.second})
+            if (t) solve(*t, s.size, x, width);
+        if (s.exchanged_after) exchange(x, width, s.size, s.exchanged_after, false);
+        if (!in_place) copy_part(s.dtype, s.size, count, x.part(), b);
+    });
 }
 
 int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
     const Alone short_loops(std::min(m, n) <= 384);     // measured: 256 took 1.6 times as long with two threads
-    if (dtype == DType::Float32) return factor(dtype, m, n, static_cast<float*>(a), lda, pivots);
-    return factor(dtype, m, n, static_cast<double*>(a), lda, pivots);
-}
-
-void exchange_rows(DType dtype, int64_t n, const int32_t* pivots, bool forward, int64_t columns, void* b, int64_t ldb) {
-    if (dtype == DType::Float32) return exchange(n, pivots, forward, columns, static_cast<float*>(b), ldb);
-    exchange(n, pivots, forward, columns, static_cast<double*>(b), ldb);
+    const Part given{a, 1, lda};
+    if (n <= whole) return factor_columns(dtype, m, n, given, pivots);
+    // A register more, since the last columns may begin anywhere, and lest rows lie a power of two apart.
+    const int64_t step = (registers(dtype, n) + 1) * lanes_of(dtype);
+    Scratch<char> room(m * step * item_of(dtype));
+    const Rows rows{dtype, room.data, step};
+    copy_part(dtype, m, n, given, rows.part());
+    for (int64_t i = 0; i < m; ++i) clear(dtype, rows.at(i, n).data, step - n);
+    const int info = factor(m, n, rows, pivots);
+    copy_part(dtype, m, n, rows.part(), given);
+    return info;
 }
 
 } // namespace kindling::library

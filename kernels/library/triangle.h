@@ -13,6 +13,8 @@ struct Part {
 };
 /// out = a @ b, or out -= a @ b, of m x k and k x n numbers.
 void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract);
+/// Copies m x n numbers; the matrices do not overlap.
+void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to);
 
 /// One triangle of a matrix; strides count elements. A unit triangle's diagonal is not read.
 struct TriangularMatrix {
@@ -29,6 +31,8 @@ struct TriangularSystem {
     void* b;
     int64_t along, across;  // from an unknown to the next, and from a right-hand side to the next
     const TriangularMatrix* second = nullptr;   // solved with what the first gave
+    const int32_t* exchanged_before = nullptr;  // exchanges of the unknowns as LU gives them, made before
+    const int32_t* exchanged_after = nullptr;   // or taken back after
 };
 
 /// Whether `solve_triangle` is the fast way: for few right-hand sides or unknowns it is not, and complex numbers it does not take.
@@ -37,9 +41,7 @@ bool solves_triangles(DType dtype, int64_t size, int64_t count);
 /// lie side by side are solved where they are, others in a copy.
 void solve_triangle(const TriangularSystem& system);
 
-/// LAPACK's getrf: a matrix by columns, pivots from 1, the first zero pivot as the answer.
+/// LAPACK's getrf: a matrix by columns, pivots from 1, the first zero pivot as the answer. The same bits whatever the threads.
 int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
-/// The exchanges of `n` rows that a factorisation made, in its order or back, in `columns` columns.
-void exchange_rows(DType dtype, int64_t n, const int32_t* pivots, bool forward, int64_t columns, void* b, int64_t ldb);
 
 } // namespace kindling::library

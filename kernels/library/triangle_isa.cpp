@@ -2,20 +2,23 @@
 // sums are not fused, so these parts have the same bits on every instruction set.
 #include "kernels/library/triangle_isa.h"
 
+#include <type_traits>
+
 #include "kernels/library/vec.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
 template <class T>
-void substitute(const Triangle<T>& t, int64_t size, T* x, int64_t step, int64_t count) {
+void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
+    T* x = static_cast<T*>(right);
     const int64_t from = t.forward ? 0 : size - 1, next = t.forward ? 1 : -1;
     for (int64_t c = 0; c < count; c += triangle_lanes<T>) {
         int64_t i = from;
         for (int64_t left = size - 1; left >= 0; --left, i += next) {
             auto* known = reinterpret_cast<Lanes<T>*>(x + i * step + c);
             Lanes<T> value = *known;
-            const T* factor = t.a + i * (t.row + t.column);
+            const T* factor = static_cast<const T*>(t.a) + i * (t.row + t.column);
             if (!t.unit) *known = value /= *factor;
             T* other = x + i * step + c;
             for (int64_t k = 0; k < left; ++k) {    // what is known now leaves the equations behind
@@ -27,66 +30,93 @@ void substitute(const Triangle<T>& t, int64_t size, T* x, int64_t step, int64_t 
     }
 }
 
-/// run(a vector or a number, where) for [i, end).
-template <class T, class F>
-void each(int64_t i, int64_t end, F run) {
-    for (; i + triangle_lanes<T> <= end; i += triangle_lanes<T>) run(Lanes<T>{}, i);
-    for (; i < end; ++i) run(T{}, i);
-}
-
+// Comparisons are of registers that the instruction set has: wider ones are taken apart.
+#if defined(__AVX512F__)
+constexpr int own_bytes = 64;
+#elif defined(__AVX2__)
+constexpr int own_bytes = 32;
+#else
+constexpr int own_bytes = 16;
+#endif
 template <class T>
-T magnitude(T x) { return x < 0 ? -x : x; }
-
-/// The first place of the largest magnitude; 0 if the first is NaN.
+using Own [[gnu::vector_size(own_bytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
 template <class T>
-int64_t largest(const T* x, int64_t count) {
-    if (*x != *x) return 0;
-    Lanes<T> top{};
-    int64_t i = 0;
-    for (; i + triangle_lanes<T> <= count; i += triangle_lanes<T>) {
-        const Lanes<T> value = *reinterpret_cast<const Lanes<T>*>(x + i), size = value < 0 ? -value : value;
-        top = size > top ? size : top;
+constexpr int64_t own_lanes = own_bytes / static_cast<int64_t>(sizeof(T));
+template <class T>
+Own<T>& own(T* x) { return *reinterpret_cast<Own<T>*>(x); }
+template <class T>
+const Own<T>& own(const T* x) { return *reinterpret_cast<const Own<T>*>(x); }
+template <class T>
+constexpr T numbered[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/// The first place from k on of the largest magnitude; k if that is NaN. `i` is where k's register begins.
+template <class T>
+int64_t largest(const T* x, int64_t k, int64_t i, int64_t rows) {
+    using Integer = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    using Integers [[gnu::vector_size(own_bytes)]] = Integer;
+    if (x[k] != x[k]) return k;
+    Integers where = {};
+    Own<T> top = {};
+    auto from = static_cast<T>(k - i);      // rows before k share its register
+    for (; i < rows; i += own_lanes<T>, from = 0) {
+        const Own<T> size = own(x + i) < 0 ? -own(x + i) : own(x + i);
+        const auto larger = (size > top) & (own(numbered<T>) >= from);
+        top = larger ? size : top;
+        where = larger ? Integers{} + static_cast<Integer>(i) : where;
     }
     T most = 0;
-    for (int lane = 0; lane < triangle_lanes<T>; ++lane) most = top[lane] > most ? top[lane] : most;
-    for (; i < count; ++i) most = magnitude(x[i]) > most ? magnitude(x[i]) : most;
-    for (i = 0; i < count; ++i)
-        if (magnitude(x[i]) == most) return i;
-    return 0;
+    int64_t best = k;
+    for (int lane = 0; lane < own_lanes<T>; ++lane)
+        if (const int64_t place = where[lane] + lane; top[lane] > most || (most > 0 && top[lane] == most && place < best)) most = top[lane], best = place;
+    return best;
 }
 
 template <class T>
-int factor(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots) {
+int factor(int64_t steps, int64_t n, void* matrix, int64_t step, int32_t* pivots) {
+    constexpr int64_t lanes = own_lanes<T>;
+    T *a = static_cast<T*>(matrix), *end = a + n * step;
     int info = 0;
-    for (int64_t k = 0; k < (m < n ? m : n); ++k) {
-        T* column = a + k * lda;
-        const int64_t best = k + largest(column + k, m - k);
+    for (int64_t k = 0; k < steps; ++k) {
+        const int64_t begin = k / lanes * lanes;
+        T* column = a + k * step;
+        const int64_t best = largest(column, k, begin, step);
         pivots[k] = static_cast<int32_t>(best + 1);
-        if (column[best] == 0) {
+        const T pivot = column[best];
+        if (pivot == 0) {
             if (!info) info = static_cast<int>(k + 1);
             continue;
         }
         if (best != k)
-            for (int64_t j = 0; j < n; ++j) {
-                const T moved = a[j * lda + k];
-                a[j * lda + k] = a[j * lda + best];
-                a[j * lda + best] = moved;
+            for (T* at = a; at != end; at += step) {
+                const T moved = at[k];
+                at[k] = at[best];
+                at[best] = moved;
             }
-        const T pivot = column[k];
-        each<T>(k + 1, m, [&](auto type, int64_t i) {
-            using V = decltype(type);
-            *reinterpret_cast<V*>(column + i) /= pivot;
-        });
-        for (int64_t j = k + 1; j < n; ++j) {
-            T* other = a + j * lda;
+        // Rows up to k stay as they are; they may share a register with those below.
+        const auto below = own(numbered<T>) > static_cast<T>(k - begin);
+        own(column + begin) = below ? own(column + begin) / pivot : own(column + begin);
+        for (int64_t i = begin + lanes; i < step; i += lanes) own(column + i) /= pivot;
+        for (T* other = column + step; other != end; other += step) {
             const T times = other[k];
-            each<T>(k + 1, m, [&](auto type, int64_t i) {
-                using V = decltype(type);
-                *reinterpret_cast<V*>(other + i) -= *reinterpret_cast<const V*>(column + i) * times;
-            });
+            own(other + begin) = below ? own(other + begin) - own(column + begin) * times : own(other + begin);
+            for (int64_t i = begin + lanes; i < step; i += lanes) own(other + i) -= own(column + i) * times;
         }
     }
     return info;
+}
+
+void exchange(int64_t n, const int32_t* pivots, bool forward, char* rows, int64_t step, int64_t bytes) {
+    for (int64_t k = 0; k < n; ++k) {
+        const int64_t i = forward ? k : n - 1 - k, other = pivots[i] - 1;
+        if (i == other) continue;
+        char *one = rows + i * step, *two = rows + other * step;
+        for (int64_t at = 0; at < bytes; at += own_bytes) {
+            auto &first = *reinterpret_cast<Own<float>*>(one + at), &second = *reinterpret_cast<Own<float>*>(two + at);
+            const Own<float> kept = first;
+            first = second;
+            second = kept;
+        }
+    }
 }
 
 #if defined(__AVX2__)
@@ -136,6 +166,6 @@ T scale(T* x, int64_t count, T times) {
 
 } // namespace
 
-const TriangleLoops triangle_loops = {substitute<float>, substitute<double>, factor<float>, factor<double>, reflect<float>, reflect<double>, scale<float>, scale<double>};
+const TriangleLoops triangle_loops = {{substitute<float>, substitute<double>}, {factor<float>, factor<double>}, exchange, reflect<float>, reflect<double>, scale<float>, scale<double>};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

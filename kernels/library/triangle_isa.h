@@ -5,27 +5,25 @@
 namespace kindling::library {
 
 /// A triangle of numbers at a[i * row + j * column]; `forward` if it is the lower one, `unit` if its diagonal is not read but 1.
-template <class T>
 struct Triangle {
-    const T* a;
+    const void* a;
     int64_t row, column;
     bool forward, unit;
 };
 
-/// Right-hand sides that are solved at once.
+/// Numbers in 64 bytes: right-hand sides that are solved at once, rows that are reflected at once.
 template <class T>
 constexpr int64_t triangle_lanes = 64 / static_cast<int64_t>(sizeof(T));
-
-/// As many numbers as there are lanes, where they lie in memory.
+/// So many, where they lie in memory.
 template <class T>
 using Lanes [[gnu::vector_size(64), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
 
 /// Solves for `count` right-hand sides, a multiple of the lanes: unknown i of all of them is at x + i * step.
-template <class T>
-using Substitute = void (*)(const Triangle<T>& t, int64_t size, T* x, int64_t step, int64_t count);
-/// LAPACK's getrf, a column at a time.
-template <class T>
-using FactorColumns = int (*)(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots);
+using Substitute = void (*)(const Triangle& t, int64_t size, void* x, int64_t step, int64_t count);
+/// LAPACK's getrf, a column at a time, of `steps` pivots. Columns have `step` rows, a multiple of the lanes, the last of them zeros.
+using FactorColumns = int (*)(int64_t steps, int64_t n, void* a, int64_t step, int32_t* pivots);
+/// The exchanges of `n` rows that a factorisation made, in its order or back: of `bytes` bytes, a multiple of 64, and `step` bytes apart.
+using Exchange = void (*)(int64_t n, const int32_t* pivots, bool forward, char* rows, int64_t step, int64_t bytes);
 /// x -= tau v (v'x) for `count` columns x, a multiple of four: of `rows` numbers, a multiple of the lanes, and `step` apart.
 template <class T>
 using Reflect = void (*)(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count);
@@ -33,10 +31,9 @@ using Reflect = void (*)(const T* v, T tau, int64_t rows, T* x, int64_t step, in
 template <class T>
 using Scale = T (*)(T* x, int64_t count, T times);
 struct TriangleLoops {
-    Substitute<float> substitute_float;
-    Substitute<double> substitute_double;
-    FactorColumns<float> factor_float;
-    FactorColumns<double> factor_double;
+    Substitute substitute[2];   // of float, of double
+    FactorColumns factor[2];
+    Exchange exchange;
     Reflect<float> reflect_float;
     Reflect<double> reflect_double;
     Scale<float> scale_float;
