@@ -141,13 +141,16 @@ struct Plan {
     int64_t n = 0;
     Use use = Use::Blocks;
     Stages<R> first;  // of blocks, or of a row's columns
-    int64_t least_rows = 0;  // of Blocks: fewer rows are faster one by one
+    int64_t least_rows = lanes<R> + 1;  // of Blocks: fewer rows are faster one by one
     Stages<R> second;
     std::vector<R> between, outer;  // FourierLoops::transpose
     // Bluestein's algorithm, if it is used: there and back again. kernel: the transformed chirp, divided by the padded length,
     // in the blocks that the transform's rows end in
     std::shared_ptr<const Plan> there, back;
     std::vector<R> chirp, conjugate, kernel;
+    // Rader's algorithm for blocks of a prime length, if it is used: `first` is a length shorter. kernel: as above, one number
+    // for each block
+    std::vector<int64_t> powers, logarithms;  // of a generator, modulo n; the places of powers whose inverses are 1, 2, ...
     std::vector<R> turns;  // exp(-pi i k / n) for k = 0 to n / 2, real parts first
 
     // A row's matrix in blocks: groups of columns, groups of rows, blocks of such a group, numbers of all.
@@ -221,18 +224,46 @@ int64_t padded_length(int64_t n) {
     }
     return length;
 }
-/// From how many rows on blocks with a row in each lane are faster than rows one by one. The constants are measured: a pass
-/// costs more where the blocks that it combines lie pages apart, since they share the first cache's few lines of a set; the
-/// other two are what blocks and a row cost beside their passes.
+/// From how many rows on blocks with a row in each lane, which take so many passes, are faster than rows one by one. The
+/// constants are measured: a pass costs more where the blocks that it combines lie pages apart, since they share the first
+/// cache's few lines of a set; the other two are what blocks and a row cost beside their passes.
 template <class R>
-int64_t least_rows_of(const Stages<R>& stages) {
-    if (stages.radices.empty() && stages.n > 1) return lanes<R> + 1;
-    const Split split = split_of<R>(stages.n);
-    const int64_t padded = split.first ? 0 : padded_length(stages.n);
-    auto row_of = [](int64_t n, double cost) { return static_cast<double>(n) / lanes<R> * cost + 22; };
-    const double row = padded ? 2 * row_of(padded, split_of<R>(padded).cost) : row_of(stages.n, split.cost);
-    const double blocks = static_cast<double>(stages.n) * (1.5 + cost_of(stages.radices)) * (stages.n % 256 ? 1 : 1.45) + 20;
+int64_t least_rows_of(int64_t n, double passes) {
+    const Split split = has_stages(n) ? split_of<R>(n) : Split();
+    const int64_t padded = split.first ? 0 : padded_length(n);
+    auto row_of = [](int64_t length, double cost) { return static_cast<double>(length) / lanes<R> * cost + 22; };
+    const double row = padded ? 2 * row_of(padded, split_of<R>(padded).cost) : row_of(n, split.cost);
+    const double blocks = static_cast<double>(n) * (1.5 + passes) * (n % 256 > 1 ? 1 : 1.45) + 20;
     return static_cast<int64_t>(blocks / row) + 1;
+}
+
+/// Rader's algorithm (1968): in the order of the powers of a generator modulo a prime n, what follows the first of n numbers is
+/// transformed by a cyclic convolution, here of a length that has stages. False if n is no such prime.
+template <class R>
+bool make_prime(Plan<R>& plan) {
+    const int64_t n = plan.n, m = n - 1;
+    if (!has_stages(m)) return false;
+    for (int64_t d = 2; d * d <= n; ++d)
+        if (n % d == 0) return false;
+    for (int64_t generator = 2; static_cast<int64_t>(plan.powers.size()) < m; ++generator) {
+        plan.powers.assign(1, 1);
+        for (int64_t power = generator; power != 1; power = power * generator % n) plan.powers.push_back(power);
+    }
+    plan.first.make(m);
+    plan.logarithms.resize(static_cast<size_t>(m));
+    Scratch<R> room(2 * m * block<R>);
+    std::memset(room.data, 0, static_cast<size_t>(m * block<R>) * sizeof(R));
+    for (int64_t q = 0; q < m; ++q) {
+        const int64_t inverse = plan.powers[static_cast<size_t>((m - q) % m)];
+        plan.logarithms[static_cast<size_t>(inverse - 1)] = q;
+        const Root w = root(static_cast<uint64_t>(inverse), static_cast<uint64_t>(n));
+        room[q * block<R>] = static_cast<R>(w.re);
+        room[q * block<R> + lanes<R>] = static_cast<R>(w.im);
+    }
+    const R* x = plan.first.run(room.data, room.data + m * block<R>, false);
+    for (int64_t q = 0; q < m; ++q)
+        for (int64_t part : {int64_t{0}, lanes<R>}) plan.kernel.push_back(x[q * block<R> + part] / static_cast<R>(m));
+    return true;
 }
 
 template <class R>
@@ -241,8 +272,11 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     plan->n = n;
     plan->use = use;
     if (use == Use::Blocks) {
-        plan->first.make(n);
-        plan->least_rows = least_rows_of(plan->first);
+        if (has_stages(n)) {
+            plan->first.make(n);
+            plan->least_rows = least_rows_of<R>(n, cost_of(plan->first.radices));
+        } else if (make_prime(*plan))
+            plan->least_rows = least_rows_of<R>(n, 2 * cost_of(plan->first.radices) + 3);
         return plan;
     }
     if (use == Use::Turns) {
@@ -342,6 +376,26 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
 /// Blocks that one thread processes at a time.
 int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
+/// Transforms blocks. Overwrites x and the spare memory; returns in which of them the result is.
+template <class R>
+R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back) {
+    if (plan.powers.empty()) return plan.first.run(x, spare, back);
+    constexpr int64_t bytes = block<R> * static_cast<int64_t>(sizeof(R));
+    const int64_t m = plan.n - 1;
+    auto gather = [&](R* to, const R* from, const std::vector<int64_t>& places) {
+        copy_from_places(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), places.data(), m, bytes, bytes);
+    };
+    gather(spare + block<R>, x, plan.powers);
+    R* y = plan.first.run(spare + block<R>, x + block<R>, back);
+    for (int64_t j = 0; j < block<R>; ++j) spare[j] = x[j] + y[j];  // the sum of all
+    loops<R>().turn_blocks(y, plan.kernel.data(), m, back);
+    for (int64_t j = 0; j < block<R>; ++j) y[j] += x[j];  // which adds it to each result
+    y = plan.first.run(y, y == x + block<R> ? spare + block<R> : x + block<R>, !back);
+    R* result = y == x + block<R> ? spare : x;
+    if (result == x) std::memcpy(x, spare, bytes);
+    gather(result + block<R>, y, plan.logarithms);
+    return result;
+}
 /// Transforms a group of columns of a row's matrix and writes it, transposed, to the middle. x and spare: for as many blocks.
 template <class R>
 void run_column(const Plan<R>& plan, int64_t c, R* x, R* spare, R* middle, bool back) {
@@ -436,8 +490,8 @@ public:
 
     void run() {
         const bool across = f_.inner > 1;  // sequences lie across memory
-        if (across && (f_.inner < lanes<R> / 2 || length_ > longest_column || !has_stages(length_))) return run_transposed();
-        if (across || length_ <= longest_blocks) blocks_ = plan_of<R>(length_, Use::Blocks);
+        if (length_ <= (across ? longest_column : longest_blocks)) blocks_ = plan_of<R>(length_, Use::Blocks);
+        if (across && (f_.inner < lanes<R> / 2 || !blocks_ || !blocks_->first.n)) return run_transposed();
         if (pairs_) turns_ = plan_of<R>(length_, Use::Turns);
         if (across) {
             const int64_t chunks = (f_.inner + lanes<R> - 1) / lanes<R>;
@@ -486,18 +540,18 @@ private:
         const int64_t inner = f_.inner, most = length_ + pairs_;
         Scratch<R> room(2 * most * block<R>);
         R* x = room.data;
-        // Reals by twos are the parts of blocks; by themselves they are real parts.
-        const int64_t step = (pairs_ ? lanes<R> : block<R>) * item;
+        // Parts of numbers are parts of blocks, and so are reals by twos. By themselves reals are the real parts.
+        auto step_of = [&](const Side& side) { return (side.parts == 2 || pairs_ ? lanes<R> : block<R>) * item; };
         const R* from = in_ + (o * given_.numbers * inner + i) * given_.parts;
         R* to = out_ + (o * result_.numbers * inner + i) * result_.parts;
         Ahead ahead = ahead_of(from, to, count, 4 * most / piece_of_bundle + 1);
         if (inner > 1 && given_.parts == 2)
             loop.load(from, inner, given_.numbers, count, x);
         else {
-            const bool sparse = kind_ == Kind::FromReal && !pairs_;
-            if (count < lanes<R> || sparse) std::memset(x, 0, static_cast<size_t>(length_ + 1) * block<R> * item);
+            const int64_t step = step_of(given_);
+            if (count < lanes<R> || step > lanes<R> * item) std::memset(x, 0, static_cast<size_t>(most * block<R> * item));
             copy({reinterpret_cast<char*>(x), reinterpret_cast<const char*>(from), {given_.numbers * given_.parts, count},
-                  {sparse ? step : lanes<R> * item, item}, {inner * item, inner > 1 ? item : given_.bytes()}}, 0, ahead);
+                  {step, item}, {inner * item, inner > 1 ? item : given_.bytes()}}, 0, ahead);
         }
         if (kind_ == Kind::ToReal) {
             if (pairs_)
@@ -505,7 +559,7 @@ private:
             else
                 mirror(x, block<R>, lanes<R>);
         }
-        x = blocks_->first.run(x, x + most * block<R>, back_);
+        x = run_lanes(*blocks_, x, x + most * block<R>, back_);
         R scale = scale_;
         if (kind_ == Kind::FromReal) {
             if (pairs_) {
@@ -518,7 +572,7 @@ private:
         if (scale != 1) loop.scale(x, length_, scale);
         R* rows = past_cache_ ? x == room.data ? room.data + most * block<R> : room.data : to;
         copy({reinterpret_cast<char*>(rows), reinterpret_cast<const char*>(x), {count, result_.numbers * result_.parts},
-              {inner > 1 ? item : result_.bytes(), inner * item}, {item, kind_ == Kind::ToReal ? step : lanes<R> * item}}, 1, ahead);
+              {inner > 1 ? item : result_.bytes(), inner * item}, {item, step_of(result_)}}, 1, ahead);
         if (past_cache_) copy_past_cache(to, rows, count * result_.bytes());
     }
     /// Copies a plane, in pieces of the given dimension between which it looks ahead.

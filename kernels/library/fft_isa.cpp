@@ -555,6 +555,17 @@ void multiply_blocks(R* x, const R* w, int64_t count) {
         }
 }
 template <class R>
+void turn_blocks(R* x, const R* w, int64_t count, bool back) {
+    using V = Vec<R>;
+    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
+    for (; count--; x += block<R>, w += 2)
+        for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
+            auto c = Complex<V>{V::load(x + re + lane), V::load(x + im + lane)} * factor<V>(w);
+            c.re.store(x + re + lane);
+            c.im.store(x + im + lane);
+        }
+}
+template <class R>
 void multiply_by_number(R* x, int64_t count, R by) {
     using V = Vec<R>;
     V all = V::all(by);
@@ -563,7 +574,8 @@ void multiply_by_number(R* x, int64_t count, R by) {
 
 template <class R>
 constexpr FourierLoops<R> loops = {stage<R>,    load<R>,            store<R>,    transpose<R>,       untangle<R>, untangle_blocks<R>,
-                                   entangle<R>, entangle_blocks<R>, multiply<R>, multiply_blocks<R>, multiply_by_number<R>};
+                                   entangle<R>, entangle_blocks<R>, multiply<R>, multiply_blocks<R>, turn_blocks<R>,
+                                   multiply_by_number<R>};
 
 } // namespace
 

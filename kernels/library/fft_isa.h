@@ -43,8 +43,9 @@ struct FourierLoops {
     void (*entangle_blocks)(R* x, int64_t n, const R* w, R sign);
     /// to[i] = a[i] * b[i], complex; conjugated where asked.
     void (*multiply)(R* to, const R* a, const R* b, int64_t count, bool conjugate);
-    /// Multiplies `count` blocks by as many others, or by a number.
+    /// Multiplies `count` blocks by as many others, by a complex number for each block (conjugated if `back`), or by a number.
     void (*multiply_blocks)(R* x, const R* w, int64_t count);
+    void (*turn_blocks)(R* x, const R* w, int64_t count, bool back);
     void (*scale)(R* x, int64_t count, R by);
 };
 struct FourierSteps {

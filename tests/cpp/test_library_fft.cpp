@@ -15,10 +15,11 @@ template <class R>
 static void lengths() {
     using C = std::complex<R>;
     const double tolerance = std::is_same_v<R, double> ? 1e-13 : 2e-6;
-    // Few rows are matrices, many are lanes of blocks, 19 are some of either; 97, 257 and 1009 go through Bluestein's convolution,
-    // as does one row of 37 or 61; 16 and 48 have the last stages of rows; 2310 has every odd radix up to 11, 61 is the largest one.
+    // Few rows are matrices, many are lanes of blocks, 19 are some of either. Rows of 97, 179, 257 and 1009 go through Bluestein's
+    // convolution, as does one row of 37 or 61; as lanes 97 and 257 go through Rader's, and 179 cannot. 16 and 48 have the last
+    // stages of rows; 2310 has every odd radix up to 11, 61 is the largest one.
     for (int64_t n : {1,  2,  3,  4,   5,   6,   7,   8,   12,  16,  30,  31,  37,  48,  61,  64,  74,
-                      97, 100, 128, 210, 256, 257, 360, 512, 520, 578, 961, 1000, 1009, 1024, 2310})
+                      97, 100, 128, 179, 210, 256, 257, 360, 512, 520, 578, 961, 1000, 1009, 1024, 2310})
         for (auto [outer, inner] : {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {2, 5}, {19, 1}, {1, 37}})
             for (bool forward : {true, false}) {
                 if (n > 520 && outer * inner > 10) continue;

@@ -49,7 +49,7 @@ def test_lengths(n, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [7, 36, 60, 64, 121, 360, 361, 500, 512, 769])
+@pytest.mark.parametrize("n", [7, 36, 59, 64, 97, 121, 179, 257, 360, 500, 512, 769])
 def test_rows(n, dtype):
     """From 1 to 40 rows: one by one, a lane for each, and some of either kind. Also where they are read at strides."""
     complex_dtype = "complex64" if dtype == "float32" else "complex128"
@@ -84,7 +84,7 @@ def test_beyond_the_caches(sizes):
             kindling.set_num_threads(before)
 
 
-@pytest.mark.parametrize("sizes", [(3, 24, 40), (2, 256, 5), (7, 33, 64), (2, 5000, 16), (2, 300, 3), (40, 37, 2)])
+@pytest.mark.parametrize("sizes", [(3, 24, 40), (2, 256, 5), (7, 33, 64), (2, 5000, 16), (2, 300, 3), (40, 37, 2), (9, 97, 13)])
 def test_dimensions(sizes):
     x, y = draw(sizes, "complex64")
     for dim in range(3):
