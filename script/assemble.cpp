@@ -7,6 +7,7 @@
 #include "script/class.h"
 #include "script/instructions.h"
 #include "script/native_loop.h"
+#include "script/passes/passes.h"
 
 namespace kindling::script {
 namespace {
@@ -15,7 +16,7 @@ using Do = Instruction::Do;
 
 class Assembler {
 public:
-    explicit Assembler(const Function& function) : function_(function), code_(std::make_shared<Code>()) { code_->graph = function.graph; }
+    explicit Assembler(const Function& function) : function_(function), code_(std::make_shared<Code>()) { code_->graph = as_run(*function.graph); }
 
     std::shared_ptr<Code> run() {
         Block* block = code_->graph->block;
@@ -35,7 +36,7 @@ private:
     uint32_t place_of(const Value* value) {
         const auto [at, fresh] = places_.try_emplace(value, code_->places);
         if (fresh) code_->places++;
-        return at->second;
+        return static_cast<uint32_t>(at->second);
     }
     uint32_t constant(const Item& item) {
         code_->constants.push_back(item);
@@ -48,7 +49,7 @@ private:
                 const Item* item = constant_of(value);
                 at->second = constant(item ? *item : Item());
             }
-            return at->second;
+            return static_cast<uint32_t>(at->second);
         }
         return place_of(value);
     }
@@ -157,7 +158,7 @@ private:
         const uint32_t trip = place_of(block->inputs()[0]);
         const std::vector<uint32_t> carried = places(block->inputs(), 1);
         size_t native = SIZE_MAX;
-        if (std::shared_ptr<NativeLoop> loop = NativeLoop::make(node, function_)) {
+        if (std::shared_ptr<NativeLoop> loop = NativeLoop::make(node)) {
             std::vector<uint32_t> inputs;
             for (const Value* input : loop->inputs()) inputs.push_back(operand_of(input));
             native = emit(Do::Native, node, inputs, places(node->outputs));
@@ -292,7 +293,7 @@ private:
 
     const Function& function_;
     std::shared_ptr<Code> code_;
-    std::unordered_map<const Value*, uint32_t> places_, constants_;
+    std::unordered_map<const Value*, size_t> places_, constants_;
     std::unordered_map<const Node*, size_t> orders_;
 };
 

@@ -93,7 +93,7 @@ void lift(Block* block) {
         for (Block* inner : node->blocks) lift(inner);
         if (!node->is("prim::fork") || node->blocks.empty()) return;
         auto body = std::make_shared<Graph>();
-        std::unordered_map<Value*, Value*> captured;
+        std::unordered_map<const Value*, Value*> captured;
         body->block->clone_from(node->blocks[0], [&](Value* outside) {
             Value*& made = captured[outside];
             if (!made) {

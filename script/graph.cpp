@@ -370,6 +370,7 @@ std::vector<Value*> insert_graph(Graph& into, const Graph& body, const std::vect
 Node* Graph::clone(const Node* node, const Map& map) {
     Node* copy = create(node->kind, {}, 0);
     copy->range = node->range;
+    copy->inlined = node->inlined;
     copy->scope = node->scope;
     copy->attributes = node->attributes;
     copy->signature = node->signature;

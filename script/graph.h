@@ -44,6 +44,13 @@ struct Attribute {
     std::shared_ptr<Graph> graph = {};   // of a group of nodes: its body
 };
 
+/// The call in whose place a node stands, in a graph where calls became what they call.
+struct Inlined {
+    const Function* callee;
+    Range call;
+    std::shared_ptr<const Inlined> outer;    // in whose place that call stood; null: in none's
+};
+
 struct KINDLING_VISIBLE Node {
     Graph* graph;
     std::string kind;                    // "aten::add"
@@ -53,6 +60,7 @@ struct KINDLING_VISIBLE Node {
     std::vector<Block*> blocks;
     std::vector<Attribute> attributes;
     Range range;
+    std::shared_ptr<const Inlined> inlined;
     std::string scope;                   // of a trace: the modules inside of which it was called
     const Signature* signature = nullptr;
     Function* function = nullptr;        // of a constant that stands for a function

@@ -93,11 +93,8 @@ double call_sum64(const double* values, int64_t count) noexcept {
 
 class Lowering {
 public:
-    Lowering(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const Function& function,
-             const std::vector<std::pair<const Node*, size_t>>& by_value)
-        : loop_(loop), inputs_(inputs), facts_(facts), apart_(apart), by_value_(by_value), b_(made_) {
-        stack_.push_back({nullptr, &function});
-    }
+    Lowering(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const std::vector<std::pair<const Node*, size_t>>& by_value)
+        : loop_(loop), inputs_(inputs), facts_(facts), apart_(apart), by_value_(by_value), b_(made_) {}
 
     LoweredLoop run() {
         made_.name = "loop";
@@ -188,12 +185,6 @@ private:
     void find_writes(const Block* block) {
         for (const Node* node = block->first(); node != block->end; node = node->next) {
             if (writes(node)) note_write(node->inputs[0], 0);
-            if (node->is("prim::CallFunction")) {   // parameters of what is called
-                const Function* callee = node->inputs[0]->node->function;
-                if (callee && callee->graph)
-                    for (size_t i = 1; i < node->inputs.size(); i++)
-                        if (node->inputs[i]->type->is(TypeKind::Tensor)) note_write(node->inputs[i], 0);
-            }
             for (const Block* inner : node->blocks) find_writes(inner);
         }
     }
@@ -225,19 +216,10 @@ private:
         for (size_t i : kept_) words.push_back(b_.get(held_[i]));
         for (size_t i : written_) words.push_back(b_.get(counts_[i]));
     }
-    std::vector<std::pair<const Node*, const Function*>> lines(const Node* node) const {
-        std::vector<std::pair<const Node*, const Function*>> all;
-        const Node* at = node;
-        for (size_t i = stack_.size(); i-- > 0;) {
-            all.push_back({at, stack_[i].function});
-            at = stack_[i].call;
-        }
-        return all;
-    }
     int32_t exit(const Node* node, LoweredLoop::Exit::Kind kind, std::vector<char> values = {}, std::string text = "", std::string qualified = "") {
         LoweredLoop::Exit made;
         made.kind = kind;
-        made.lines = lines(node);
+        made.node = node;
         made.values = std::move(values);
         made.text = std::move(text);
         made.qualified = std::move(qualified);
@@ -568,18 +550,6 @@ private:
         }
     }
 
-    void call(const Node* node) {
-        const Function* callee = node->inputs[0]->node->function;
-        if (!callee || !callee->graph || stack_.size() > 8) refuse(node, "a function is called that is not known or nested too deeply");
-        const Block* body = callee->graph->block;
-        for (size_t i = 0; i + 1 < node->inputs.size(); i++) values_[body->inputs()[i]] = Abstract(of(node->inputs[i + 1]));
-        stack_.push_back({node, callee});
-        block(body);
-        stack_.pop_back();
-        if (b_.ended()) return;
-        values_[node->outputs[0]] = Abstract(of(body->outputs()[0]));
-    }
-
     void node(const Node* node) {
         if (node->is("prim::Constant")) return;
         if (node->is("prim::Loop")) {
@@ -587,7 +557,6 @@ private:
             return;
         }
         if (node->is("prim::If")) return branch(node);
-        if (node->is("prim::CallFunction")) return call(node);
         if (node->is("prim::RaiseException")) {
             const Item *text = constant_of(node->inputs[0]), *qualified = node->inputs.size() > 1 ? constant_of(node->inputs[1]) : nullptr;
             if (!text || !text->is(Item::Tag::Str)) refuse(node, "a text is put together for an exception");
@@ -997,8 +966,6 @@ private:
         refuse(node, node->kind + " of elements is nothing that loops know");
     }
 
-    struct Called { const Node* call; const Function* function; };
-
     const Node* loop_;
     const std::vector<const Value*>& inputs_;
     const std::vector<TensorFacts>& facts_;
@@ -1016,7 +983,6 @@ private:
     std::vector<size_t> kept_, written_;
     std::vector<LoweredLoop::Exit> exits_;
     std::unordered_map<const Value*, Abstract> values_, constants_;
-    std::vector<Called> stack_;
 };
 
 }  // namespace
@@ -1028,10 +994,10 @@ bool uses_rows(const Node* loop) {
     return false;
 }
 
-LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const Function& function) {
+LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart) {
     std::vector<std::pair<const Node*, size_t>> by_value;
     for (;;) {
-        Lowering lowering(loop, inputs, facts, apart, function, by_value);
+        Lowering lowering(loop, inputs, facts, apart, by_value);
         try {
             return lowering.run();
         } catch (const Again&) {

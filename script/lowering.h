@@ -190,7 +190,7 @@ private:
     Trees trees_;                        // of what is written for something else
     FrameRef frame_;
     TypeRef declared_ = nullptr, merged_ = nullptr;
-    std::unordered_set<Block*> exits_;
+    std::unordered_set<const Block*> exits_;
     std::unordered_map<std::string, Value*> numbers_;
     size_t temporaries_ = 0;
     int loops_ = 0, unrolled_ = 0;

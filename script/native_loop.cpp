@@ -21,7 +21,7 @@ bool takes(TypeRef type) {
 
 /// Whether a node might be lowered, by its kind alone: what stands here is a guess that costs nothing, `lower_loop` decides.
 bool hopeful(const Node* node) {
-    static constexpr char kinds[][24] = {"prim::Constant", "prim::If", "prim::Loop", "prim::CallFunction", "prim::RaiseException", "prim::ListConstruct", "prim::TupleConstruct",
+    static constexpr char kinds[][24] = {"prim::Constant", "prim::If", "prim::Loop", "prim::RaiseException", "prim::ListConstruct", "prim::TupleConstruct",
                                          "prim::Uninitialized", "prim::unchecked_cast", "prim::dtype", "prim::device", "prim::shape", "prim::min", "prim::max", "prim::abs"};
     for (const char* kind : kinds)
         if (node->kind == kind) return true;
@@ -56,14 +56,11 @@ void blocks_of(const Block* block, std::unordered_set<const Block*>& all) {
         for (const Block* inner : node->blocks) blocks_of(inner, all);
 }
 
-/// The operators of a block and of the functions that it calls.
-void find_operators(const Block* block, std::vector<const kindling::Operator*>& all, int depth = 0) {
+void find_operators(const Block* block, std::vector<const kindling::Operator*>& all) {
     for (const Node* node = block->first(); node != block->end; node = node->next) {
         const kindling::Operator* op = node->signature ? node->signature->op : nullptr;
         if (op && std::find(all.begin(), all.end(), op) == all.end()) all.push_back(op);
-        for (const Block* inner : node->blocks) find_operators(inner, all, depth);
-        const Function* callee = node->is("prim::CallFunction") ? node->inputs[0]->node->function : nullptr;
-        if (callee && callee->graph && depth < 8) find_operators(callee->graph->block, all, depth + 1);
+        for (const Block* inner : node->blocks) find_operators(inner, all);
     }
 }
 
@@ -108,11 +105,10 @@ std::string list_text(const std::vector<int64_t>& sizes) {
 
 }  // namespace
 
-std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop, const Function& function) {
+std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     if (!hopeful(loop->blocks[0])) return nullptr;
     auto made = std::make_shared<NativeLoop>();
     made->loop_ = loop;
-    made->function_ = &function;
     std::unordered_set<const Block*> inside;
     blocks_of(loop->blocks[0], inside);
     const auto place = [&](const Value* value) -> size_t {
@@ -203,7 +199,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         for (Variant& each : variants_)
             if (each.key == key) lowered = each.loop;
         if (!lowered) {
-            lowered = std::make_shared<LoweredLoop>(lower_loop(loop_, inputs_, facts, apart, *function_));
+            lowered = std::make_shared<LoweredLoop>(lower_loop(loop_, inputs_, facts, apart));
             if (variants_.size() >= 16) variants_.erase(variants_.begin());
             variants_.push_back({key, lowered});
         }
@@ -265,7 +261,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     }
     if (exit.kind == LoweredLoop::Exit::Interrupted) std::rethrow_exception(ears.error);
     LoopFailure failure;
-    failure.lines = exit.lines;
+    failure.node = exit.node;
     switch (exit.kind) {
         case LoweredLoop::Exit::Raised: failure.message = exit.text, failure.qualified = exit.qualified, failure.raised = true; break;
         case LoweredLoop::Exit::Message: failure.message = exit.text; break;

@@ -9,9 +9,9 @@
 
 namespace kindling::script {
 
-/// Why a loop left before its end. `lines`: the node that failed, then the calls that led to it.
+/// Why a loop left before its end, and which node failed.
 struct LoopFailure {
-    std::vector<std::pair<const Node*, const Function*>> lines;
+    const Node* node = nullptr;
     ErrorKind kind = ErrorKind::Runtime;
     std::string message, qualified;
     bool raised = false;
@@ -26,7 +26,7 @@ struct LoweredLoop {
     /// What stands in the slots at an exit: `values` of its own, then one for each kept tensor, then the counts of writes.
     struct Exit {
         enum Kind : uint8_t { End, Interrupted, Raised, OutOfRange, Message, Builtin } kind = End;
-        std::vector<std::pair<const Node*, const Function*>> lines;
+        const Node* node = nullptr;
         std::string text, qualified;
         std::vector<char> values;        // 'i', 'f' or 'b' each
         size_t tensor = 0, dimension = 0;    // OutOfRange
@@ -58,12 +58,12 @@ inline constexpr int64_t longest_row = 256;
 bool uses_rows(const Node* loop);
 
 /// Lowers a loop for tensors like these, in the order of `inputs`; others have no facts. `apart`: no two share memory.
-LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const Function& function);
+LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart);
 
 class NativeLoop {
 public:
     /// Null if nothing of the loop's kind can become machine code.
-    static std::shared_ptr<NativeLoop> make(const Node* loop, const Function& function);
+    static std::shared_ptr<NativeLoop> make(const Node* loop);
 
     const std::vector<const Value*>& inputs() const { return inputs_; }
     /// Runs the loop. False: it has to be interpreted, and nothing was done. Throws LoopFailure.
@@ -78,7 +78,6 @@ private:
     struct Variant { std::string key; std::shared_ptr<LoweredLoop> loop; };
 
     const Node* loop_ = nullptr;
-    const Function* function_ = nullptr;
     std::vector<const Value*> inputs_;
     size_t most_ = 0, condition_ = 0;    // among the inputs; SIZE_MAX: a constant
     bool rows_ = false;

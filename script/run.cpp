@@ -112,20 +112,28 @@ private:
         try {
             while (at < end) at = step(code_.instructions[at], at);
         } catch (Failure& failure) {
-            if (!std::exchange(failure.placed, false)) failure.lines.push_back(line(at));
+            if (!std::exchange(failure.placed, false)) add_lines(code_.instructions[at].node, failure);
             throw;
         } catch (const Raised&) {
             throw;
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::Python) throw;
-            throw Failure{{line(at)}, error.kind(), error.what(), "", false, false};
+            fail(at, error.kind(), error.what());
         } catch (const std::bad_alloc&) {
-            throw Failure{{line(at)}, ErrorKind::OutOfMemory, "not enough memory", "", false, false};
+            fail(at, ErrorKind::OutOfMemory, "not enough memory");
         }
     }
-    std::string line(size_t at) const {
-        const Node* node = code_.instructions[at].node;
-        return node ? node->range.highlight(last_name(function_.name)) : "";
+    /// The line of a node, and of the calls in whose place it stands.
+    void add_lines(const Node* node, Failure& failure) const {
+        if (!node) return;
+        const Range* range = &node->range;
+        for (const Inlined* at = node->inlined.get(); at; range = &at->call, at = at->outer.get()) failure.lines.push_back(range->highlight(last_name(at->callee->name)));
+        failure.lines.push_back(range->highlight(last_name(function_.name)));
+    }
+    [[noreturn]] void fail(size_t at, ErrorKind kind, const char* message) const {
+        Failure failure{{}, kind, message, "", false};
+        add_lines(code_.instructions[at].node, failure);
+        throw failure;
     }
 
     void builtin(const Instruction& i) {
@@ -304,8 +312,7 @@ private:
             if (!code_.loops[i.loop]->run(inputs.data(), outputs.data())) return false;
         } catch (const LoopFailure& failure) {
             Failure shown{{}, failure.kind, failure.message, failure.qualified, failure.raised, true};
-            // The last line is this function's own; `go` must not add the loop's.
-            for (const auto& [node, function] : failure.lines) shown.lines.push_back(node->range.highlight(last_name(function->name)));
+            add_lines(failure.node, shown);   // `go` must not add the loop's
             throw shown;
         }
         for (uint32_t n = 0; n < i.outputs; n++) output(i, n) = std::move(outputs[n]);

@@ -42,7 +42,7 @@ private:
     /// Gives the values of attributes from outside of `prefix`, which the block takes as inputs.
     std::vector<Value*> local(Block* block, const std::string& prefix, Value* self) {
         std::vector<Value*> outside;
-        std::unordered_map<Value*, Value*> known;
+        std::unordered_map<const Value*, Value*> known;
         const auto visit = [&](Node* node) {
             if (is_scope(node))
                 for (Value* value : local(node->blocks[0], scope_of(node), node->blocks[0]->inputs()[0])) node->add_input(value);
@@ -120,7 +120,7 @@ private:
             if (block == outer) return true;
         return false;
     }
-    std::unordered_map<Value*, Value*> lifted_;
+    std::unordered_map<const Value*, Value*> lifted_;
 };
 
 /// A module gives one thing: a tuple of many, None for none.
@@ -172,7 +172,7 @@ void to_graphs(Block* block, std::unordered_map<Node*, std::shared_ptr<Graph>>& 
         if (!is_scope(node)) return;
         to_graphs(node->blocks[0], graphs);
         auto graph = std::make_shared<Graph>();
-        std::unordered_map<Value*, Value*> outer;
+        std::unordered_map<const Value*, Value*> outer;
         std::unordered_map<Node*, Node*> copies;
         graph->block->clone_from(node->blocks[0], [&](Value* value) {
             Value*& made = outer[value];

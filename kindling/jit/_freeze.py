@@ -78,10 +78,12 @@ _optimised, _fuses = True, {"cpu": None, "texpr": True}
 
 
 def graph_for(function):
-    """The graph as it runs: calls in line, and pointwise operators that become one loop as a group."""
+    """The graph as it runs: calls in line, and pointwise operators that become one loop as a group, those of several rounds too."""
     if not _optimised:
         return function.graph
     graph = function.inlined_graph
+    _C._jit_pass_constant_loop_unrolling(graph)
+    _C._jit_pass_constant_propagation_immutable_types(graph)
     _C._jit_pass_constant_pooling(graph)
     _C._jit_pass_dce(graph)
     if _fuses["cpu"] is not False:

@@ -107,8 +107,8 @@ private:
     bool changed_ = false;
     std::optional<Aliases> memory_;
     std::unordered_set<size_t> places_;
-    std::unordered_set<Node*> marked_;
-    std::unordered_set<Value*> live_;
+    std::unordered_set<const Node*> marked_;
+    std::unordered_set<const Value*> live_;
 };
 
 }  // namespace

@@ -9,22 +9,14 @@
 namespace kindling::script {
 namespace {
 
-constexpr int64_t rounds_at_once = 8, largest_body = 32, most_rounds = 64;
+constexpr int64_t rounds_at_once = 8, most_rounds = 64;
+constexpr size_t largest_body = 32;
 
 bool always(const Value* value) {
     const Item* known = constant_of(value);
     return known && known->is(Item::Tag::Bool) && known->truth();
 }
 bool counts(const Node* node) { return node->is("prim::Loop") && always(node->input(1)) && always(node->blocks[0]->outputs()[0]); }
-
-int64_t size_of(const Block* block) {
-    int64_t size = 0;
-    for (const Node* node = block->first(); node != block->end && size <= largest_body; node = node->next) {
-        size++;
-        for (const Block* inner : node->blocks) size += size_of(inner);
-    }
-    return size;
-}
 
 template <class T> void move_last_to(std::vector<T*>& all, size_t place) { std::rotate(all.begin() + static_cast<long>(place), all.end() - 1, all.end()); }
 void insert_output(Node* node, size_t place, TypeRef type) {
@@ -109,7 +101,7 @@ bool unroll_in(Block* block, bool constant_only) {
     bool changed = false;
     each_node(block, [&](Node* node) {
         for (Block* inner : node->blocks) changed |= unroll_in(inner, constant_only);
-        if (!counts(node) || (constant_only ? !constant_of(node->input(0)) : size_of(node->blocks[0]) > largest_body)) return;
+        if (!counts(node) || (constant_only ? !constant_of(node->input(0)) : size_of(node->blocks[0], largest_body) > largest_body)) return;
         unroll(node);
         changed = true;
     });
@@ -166,6 +158,15 @@ private:
 };
 
 }  // namespace
+
+size_t size_of(const Block* block, size_t enough) {
+    size_t size = 0;
+    for (const Node* node = block->first(); node != block->end && size <= enough; node = node->next) {
+        size++;
+        for (const Block* inner : node->blocks) size += size_of(inner, enough);
+    }
+    return size;
+}
 
 bool unroll_loops(Graph& graph, bool constant_only) {
     const bool changed = unroll_in(graph.block, constant_only);

@@ -15,6 +15,8 @@ template <class F> void each_node(Block* block, F visit) {
 KINDLING_VISIBLE bool inline_calls(Graph& graph);
 /// A copy of which that is true.
 KINDLING_VISIBLE std::shared_ptr<Graph> inlined(const Graph& graph);
+/// A copy that runs in its place: without calls of what is short, tuples that are taken apart again, and what is known beforehand.
+std::shared_ptr<Graph> as_run(const Graph& graph);
 
 enum class Dead {
     Plain,                               // what writes stays
@@ -39,6 +41,8 @@ bool peephole(Graph& graph, bool shapes = true);   // peephole.cpp
 /// Numbers alone, with the same values whatever dtypes tensors have.
 bool peephole_numbers(Graph& graph);
 
+/// How many nodes a block has, those of blocks in it included; counting ends beyond `enough`.
+size_t size_of(const Block* block, size_t enough);
 bool unroll_loops(Graph& graph, bool constant_only);   // loops.cpp
 bool hoist_invariants(Graph& graph);     // what a loop computes anew each round without need moves in front of it
 

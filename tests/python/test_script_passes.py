@@ -746,6 +746,18 @@ def test_the_fused_graph():
         kindling._C._jit_override_can_fuse_on_cpu(True)
 
 
+def test_the_fused_graph_of_a_loop():
+    @kindling.jit.script
+    def mul5(x):
+        for i in range(5):
+            x = x * x
+        return x
+
+    graph = mul5.graph_for(kindling.ones(3))
+    assert [node.kind() for node in graph.nodes()] == ["prim::FusionGroup"]
+    assert [node.kind() for node in graph.findNode("prim::FusionGroup").g("Subgraph").nodes()] == ["aten::mul"] * 5
+
+
 @pytest.mark.parametrize("module", [torch, kindling])
 def test_switches_of_fusers(module):
     with pytest.raises(Exception, match="unrecognized fuser option \\(name: other\\)"):

@@ -14,6 +14,22 @@ def helper(x, n: int):
 def calls(x):
     y = helper(x, 2)
     return y
+def deeper(x, n: int):
+    for i in range(n):
+        x = helper(x, i) + 1
+    return x
+def deepest(x, n: int):
+    y = deeper(x, n)
+    return deeper(y, n) * 2
+def element(x, i: int):
+    return float(x[i])
+def total(x, n: int):
+    s = 0.0
+    for i in range(n):
+        s += element(x, i)
+    return s
+def above(x, n: int):
+    return total(x, n) + 1
 def raises(n: int):
     if n > 3:
         raise ValueError("too big")
@@ -82,6 +98,7 @@ CALLS = [
     ("swaps", ("0", "1", "30")), ("several", ("(1, 2.5)", "['a', 'b']", "None", "{'x': 1}")), ("several", ("(1, 2.5)", "[]", "ones(3)", "{}")),
     ("early", ("ones(2)", "True")), ("early", ("ones(2)", "False")), ("prints", ("3", "'text'")), ("writes", ("ones(3)",)), ("squares", ("5",)),
     ("defaults", ("2",)), ("defaults", ("2", "4")), ("divides", ("7", "-2")), ("divides", ("7", "0")), ("widths", ("ones(2, 3)",)),
+    ("deepest", ("ones(2, 2)", "2")), ("deepest", ("ones(2, 3)", "2")), ("above", ("ones(100)", "100")), ("above", ("ones(100)", "101")),
     # arguments that do not fit
     ("raises", ("'a'",)), ("raises", ()), ("raises", ("1", "2", "3")), ("raises", ("1.5",)), ("calls", ("3",)), ("listed", ("(1, 2.5)", "0")),
     ("several", ("(1, 2, 3)", "[]", "None", "{}")), ("keyed", ("{1: 1}", "'a'")), ("defaults", ("torch.tensor(3)",)), ("defaults", ("True",)),
