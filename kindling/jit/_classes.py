@@ -57,7 +57,7 @@ def _compiles(kind):
 
 def scripted_form(kind):
     """What a script takes for a class of the package."""
-    if (kind.__module__ or "").endswith("autograd.grad_mode"):
+    if (kind.__module__ or "").endswith(("autograd.grad_mode", "autograd.profiler")):
         from kindling.autograd import _scripted
         return getattr(_scripted, kind.__name__, kind)
     return kind

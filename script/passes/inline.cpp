@@ -111,8 +111,8 @@ std::shared_ptr<Graph> inlined(const Graph& graph) {
 std::shared_ptr<Graph> as_run(const Graph& graph) {
     std::shared_ptr<Graph> made = copy_of(graph);
     Inline(true).run(made->block);
-    unpack_made_tuples(*made);
     simplify(*made);
+    unpack_made_tuples(*made);           // casts that stood between are gone
     remove_dead(*made);
     return made;
 }

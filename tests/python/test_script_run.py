@@ -224,3 +224,23 @@ def test_a_graph_keeps_what_its_lines_are_of():
     del graph
     kindling.jit.CompilationUnit("def g(y):\n    return y * 2\n")
     assert "<string>:2:11" in str(nodes[-1]) and "return x + 1" in nodes[-1].sourceRange()
+
+
+@pytest.mark.parametrize("module", [torch, kindling])
+def test_named_stretches_show_in_profiles(module):
+    def stretches(x, n: int):
+        with module.autograd.profiler.record_function("outer of a script"):
+            x = x + 1
+            with module.autograd.profiler.record_function("inner of a script"):
+                if n > 3:
+                    raise ValueError("too much")
+                x = module.relu(x)
+        return x
+
+    scripted = module.jit.script(stretches)
+    with module.autograd.profiler.profile() as profile:
+        scripted(module.ones(2), 1)
+        with pytest.raises(module.jit.Error):
+            scripted(module.ones(2), 5)
+    counts = {each.key: each.count for each in profile.key_averages()}
+    assert counts["outer of a script"] == counts["inner of a script"] == 2 and counts["aten::relu"] == 1
