@@ -170,7 +170,6 @@ public:
     Ahead(const void* written, int64_t written_bytes, const void* read, int64_t read_bytes, int64_t times)
         : written_(static_cast<const char*>(written)), read_(static_cast<const char*>(read)), written_end_(written_ + written_bytes),
           read_end_(read_ + read_bytes), share_((std::max(written_bytes, read_bytes) / times / 512 + 1) * 512) {}
-    bool idle() const { return written_ == written_end_ && read_ == read_end_; }
     void some() {
         fetch<1>(written_, written_end_);
         fetch<0>(read_, read_end_);
@@ -505,7 +504,7 @@ public:
         }
         const int64_t least = blocks_ ? blocks_->least_rows : lanes<R> + 1;
         const int64_t bundle = least > lanes<R> ? 1 : lanes<R>;
-        if (least > 1) row_ = plan_of<R>(length_, Use::Row);
+        if (bundle == 1 || (f_.outer % bundle && f_.outer % bundle < least)) row_ = plan_of<R>(length_, Use::Row);
         const int64_t read = given_.bytes() * f_.outer, written = result_.bytes() * f_.outer;
         const bool short_rows = std::max(given_.bytes(), result_.bytes()) <= longest_ahead;
         past_cache_ = short_rows && in_ != out_ && passes_cache(written, read);
@@ -544,7 +543,7 @@ private:
         auto step_of = [&](const Side& side) { return (side.parts == 2 || pairs_ ? lanes<R> : block<R>) * item; };
         const R* from = in_ + (o * given_.numbers * inner + i) * given_.parts;
         R* to = out_ + (o * result_.numbers * inner + i) * result_.parts;
-        Ahead ahead = ahead_of(from, to, count, 4 * most / piece_of_bundle + 1);
+        Ahead next = ahead_of(from, to, count, 4 * most / piece_of_bundle + 1), *ahead = fetches_ ? &next : nullptr;
         if (inner > 1 && given_.parts == 2)
             loop.load(from, inner, given_.numbers, count, x);
         else {
@@ -575,21 +574,22 @@ private:
               {inner > 1 ? item : result_.bytes(), inner * item}, {item, step_of(result_)}}, 1, ahead);
         if (past_cache_) copy_past_cache(to, rows, count * result_.bytes());
     }
-    /// Copies a plane, in pieces of the given dimension between which it looks ahead.
-    static void copy(Plane plane, int dimension, Ahead& ahead) {
-        const int64_t whole = plane.sizes[dimension], piece = ahead.idle() ? whole : piece_of_bundle;
-        for (int64_t at = 0; at < whole; at += piece) {
-            plane.sizes[dimension] = std::min(piece, whole - at);
-            find_plane_copy(item)(plane);
-            plane.to += piece * plane.to_strides[dimension];
-            plane.from += piece * plane.from_strides[dimension];
-            ahead.some();
+    /// Copies a plane; in pieces of the given dimension, between which it looks ahead, if it does.
+    static void copy(Plane plane, int dimension, Ahead* ahead) {
+        const PlaneCopy copy_piece = find_plane_copy(item);
+        if (!ahead) return copy_piece(plane);
+        const int64_t whole = plane.sizes[dimension];
+        for (int64_t at = 0; at < whole; at += piece_of_bundle) {
+            plane.sizes[dimension] = std::min(piece_of_bundle, whole - at);
+            copy_piece(plane);
+            plane.to += piece_of_bundle * plane.to_strides[dimension];
+            plane.from += piece_of_bundle * plane.from_strides[dimension];
+            ahead->some();
         }
     }
     /// What is fetched while rows at `from` become rows at `to`: these, and as many that follow.
     Ahead ahead_of(const R* from, const R* to, int64_t rows, int64_t steps) const {
-        return {to, fetches_ && !past_cache_ ? rows * result_.bytes() : 0, from + rows * given_.numbers * given_.parts,
-                fetches_ ? rows * given_.bytes() : 0, steps};
+        return {to, past_cache_ ? 0 : rows * result_.bytes(), from + rows * given_.numbers * given_.parts, rows * given_.bytes(), steps};
     }
 
     /// The row i of an array with inner == 1.
@@ -599,9 +599,9 @@ private:
         R* to = out_ + i * result_.numbers * result_.parts;
         Scratch<R> room(2 * (length_ + 1));  // rows of a real transform's result do not begin at a cache line
         R* result = past_cache_ ? room.data : to;
-        Ahead ahead = ahead_of(from, to, 1, row_->steps());
+        Ahead next = ahead_of(from, to, 1, row_->steps()), *ahead = fetches_ ? &next : nullptr;
         if (kind_ == Kind::Complex) {
-            run_row(*row_, from, result, scale_, back_, &ahead);
+            run_row(*row_, from, result, scale_, back_, ahead);
         } else if (kind_ == Kind::FromReal) {
             const R* numbers = from;
             if (!pairs_) {
@@ -611,7 +611,7 @@ private:
                 }
                 numbers = room.data;
             }
-            run_row(*row_, numbers, room.data, pairs_ ? R{1} : scale_, back_, &ahead);
+            run_row(*row_, numbers, room.data, pairs_ ? R{1} : scale_, back_, ahead);
             if (pairs_)
                 loop.untangle(room.data, result, length_, turns_->turns.data(), scale_, sign_);
             else {
@@ -620,11 +620,11 @@ private:
             }
         } else if (pairs_) {
             loop.entangle(from, room.data, length_, turns_->turns.data(), sign_);
-            run_row(*row_, room.data, result, scale_, back_, &ahead);
+            run_row(*row_, room.data, result, scale_, back_, ahead);
         } else {
             std::memcpy(room.data, from, static_cast<size_t>(given_.bytes()));
             mirror(room.data, 2, 1);
-            run_row(*row_, room.data, room.data, scale_, back_, &ahead);
+            run_row(*row_, room.data, room.data, scale_, back_, ahead);
             for (int64_t j = 0; j < length_; ++j) to[j] = room[2 * j];
             return;
         }
