@@ -165,8 +165,8 @@ OPERATORS(maths) {
         }),
         derivative("self", GIVEN(Tensor grad, Tensor self) {
             Tensor pi = wrap_number(Scalar(3.14159265358979323846)), t = mul(self, pi);
-            Tensor slope = div(sub(mul(t, cos(t)), sin(t)), mul(mul(self, self), pi));
-            return mul(grad, conj(where(eq(self, Scalar(0)), wrap_number(Scalar(0)), slope)));
+            Tensor square = mul(mul(self, self), pi), slope = div(sub(mul(t, cos(t)), sin(t)), square);
+            return where(eq(square, Scalar(0)), wrap_number(Scalar(0)), mul(grad, conj(slope)));   // a small number's square is 0, too
         }),
     });
     declare("deg2rad(Tensor self) -> Tensor", { doc("Degrees to radians"), int_to_float(), checks([](const Tensor& self) { check_real("deg2rad", self); }),

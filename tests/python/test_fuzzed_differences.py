@@ -932,3 +932,10 @@ def test_no_gradient_where_all_targets_are_ignored(loss, smoothing, weight):
         value = getattr(kindling.nn.functional, loss)(x, kindling.tensor(target), weight and kindling.tensor(weight), ignore_index=1, **smoothing)
         slope, = kindling.autograd.grad(value, x)
         assert value.isnan() and slope.eq(0).all()
+
+
+@pytest.mark.parametrize("dtype, number", [("float16", 1e-4), ("bfloat16", 1e-30), ("float32", 1e-30), ("float64", 1e-170), ("float64", 0)])
+def test_slope_of_sinc_where_squares_are_zero(dtype, number):
+    for t in (torch, kindling):
+        x = t.tensor(number, dtype=getattr(t, dtype), requires_grad=True)
+        assert t.autograd.grad(t.sinc(x), x, t.tensor(math.inf, dtype=x.dtype))[0] == 0
