@@ -84,9 +84,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     bool full = !has_rank || n == 0 || all(eq(rank, Scalar(n))).item<bool>();
     // What the orthogonal factor left below the solution is the residual; of a vector, too, one for each column.
     if (has_residuals && full) residuals = sum(square(abs(narrow(X, -2, n, m - n))), IntList({-2}));
+    for (int64_t dim = 0; has_rank && dim < self.dim() - 2; dim++)   // of a matrix that is broadcast once
+        for (Tensor* each : {&rank, &values})
+            if ((has_values || each == &rank) && self.size(dim) < each->size(dim)) *each = narrow(*each, dim, 0, 1);
     Tensor solution = narrow(X, -2, 0, n);
     if (vector) solution = squeeze(solution, -1);
-    return {contiguous(solution), residuals, rank, values};
+    return {contiguous(solution), residuals, contiguous(rank), contiguous(values)};
 }
 
 /// -1 where LAPACK made an odd number of exchanges, else 1.

@@ -185,18 +185,29 @@ class Parent:
                     done -= left
                     if left:
                         waiting.insert(0, (number + 1, left, isa))
-                    self.died(process.returncode, number, where, isa, text)
+                    self.died(process.returncode, number, where, isa, text, first)
         if self.kinds.total() > 1:
             self.ranking()
         kinds = f" of {len(self.kinds)} kinds" if len(self.kinds) < self.kinds.total() else ""
         print(f"{done} calls in {time.monotonic() - started:.0f} s: {dict(self.tally)}, {self.kinds.total()} faults{kinds}", flush=True)
 
-    def died(self, code, number, where, isa, text):
+    def alone(self, first, number, isa):
+        """Whether the calls that a process made before it died end well without PyTorch, under an allocator that finds what was damaged."""
+        more = {"LD_PRELOAD": "libc_malloc_debug.so.0", "GLIBC_TUNABLES": "glibc.malloc.check=3", "MALLOC_PERTURB_": "85"}
+        with tempfile.NamedTemporaryFile() as state:
+            done = subprocess.run(self.command("--first", first, "--count", number - first + 1, "--state", state.name, "--alone"),
+                                  env={**environment(isa, self.args.memory), **more}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return not done.returncode
+
+    def died(self, code, number, where, isa, text, first):
         if memory(text):
             self.tally["refused"] += 1
         elif where == "torch" and (code < 0 or "\nFatal Python error: " in "\n" + text):     # a sanitizer ends the process with 1
             self.tally["torch died"] += 1
             print(f"torch died in call {number} ({code})")
+        elif code in (-signal.SIGABRT, -signal.SIGSEGV) and hasattr(self.args, "alone") and self.alone(first, number, isa):
+            self.tally["torch died"] += 1
+            print(f"torch damaged memory before call {number} ({code})")
         elif code == -signal.SIGALRM:
             self.fault(number, isa, "took too long", text[-6000:])
         else:

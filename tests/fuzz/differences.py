@@ -166,11 +166,12 @@ class Comparer:
     def options(parser):
         parser.add_argument("--operators", default="", metavar="REGEX", help="only those whose name.overload it finds")
         parser.add_argument("--calls", metavar="FILE", help="what tests/conformance/record.py wrote: half of the calls are changes of those")
+        parser.add_argument("--alone", action="store_true", help="in Kindling, without PyTorch, comparing nothing")
         parser.add_argument("--all", action="store_true", help="also the differences that are meant")
         parser.add_argument("--known", metavar="FILE", help="append the differences that are meant to this file, each after the line of its entry")
 
     def __init__(self, args):
-        self.seed, self.all, self.known = args.seed, args.all, args.known
+        self.seed, self.all, self.known, self.alone = args.seed, args.all, args.known, args.alone
         modules = [torch, kindling]
         self.operators = [entry for entry in operators() if re.search(args.operators, entry.name) and (
             entry.body or hasattr(torch.ops.aten, entry.name.partition(".")[0]))]
@@ -203,9 +204,9 @@ class Comparer:
             self.rounding = conditioned(name.partition(".")[0], list(tensors_of([args, kwargs], t))) if SOLVES.fullmatch(name.partition(".")[0]) else 0
         return observe(t, function, args, kwargs, draw.leaves, number, twice=twice)
 
-    def both(self, number, report=None):
+    def both(self, number, report=None, modules=(kindling, torch)):
         made = []
-        for t in (kindling, torch):
+        for t in modules:
             children.stage(t.__name__)
             try:
                 made.append(self.outcome(number, t, self.drawing, report))
@@ -219,6 +220,9 @@ class Comparer:
     def call(self, number, report=None):
         if self.damages(number):
             return "left out"
+        if self.alone:
+            self.both(number, report, [kindling])
+            return "alone"
         ours, theirs = self.both(number, report)
         name = self.make(number, torch, self.drawing)[0] if not isinstance(theirs, str) else self.operators[number % len(self.operators)].name
         try:

@@ -535,11 +535,13 @@ def castable(kind, theirs, ours, call):
     """Whether the dtype that PyTorch asks an out to have can be cast to the one that it has."""
     import torch
     pair = re.search(r"Expected out tensor to have dtype (?:c10::)?(.+?), but got (?:c10::)?(.+?) instead", theirs)
-    return bool(pair) and torch.can_cast(*(getattr(torch, NAMES_IN_C.get(word, word.lower())) for word in pair.groups()))
+    words = [word.removesuffix(" int").lower() for word in pair.groups()] if pair else []
+    dtypes = [getattr(torch, NAMES_IN_C.get(word, word), None) for word in words]
+    return len(dtypes) == 2 and None not in dtypes and torch.can_cast(*dtypes)
 
 
 # What C++ calls dtypes that have another name in Python.
-NAMES_IN_C = {"unsigned char": "uint8", "signed char": "int8", "unsigned short": "uint16", "unsigned int": "uint32", "unsigned long": "uint64",
+NAMES_IN_C = {"unsigned char": "uint8", "signed char": "int8", "unsigned short": "uint16", "unsigned": "uint32", "unsigned int": "uint32", "unsigned long": "uint64",
               "complex<float>": "complex64", "complex<double>": "complex128"}
 # Those that factor or invert matrices, and those whose sums of products leave what rounding leaves where numbers are nearly equal.
 LINEAR = r"_?linalg_\w+|_?(slog|log)?det|p?inverse|cholesky\w*|lu\w*|triangular_solve|svd|nuclear_norm|matrix_(power|exp)|lstsq|or[gm]qr|chain_matmul"
@@ -1270,6 +1272,7 @@ KNOWN = [
     Known(r"program", r"^variable: shares$", r"", r"", "PyTorch gives back the input as the gradient.", "of `cummax` without elements", lambda kind, theirs, ours, call: bool(re.search(r"cum(max|min)\((?s:.*)autograd\.grad\(", call))),
     Known(r"program", r"^an answer there, RuntimeError here", r"", r"the history of a view that was given other data", "PyTorch's gradient is that of a place in the base.", "`data` was replaced by what the base has no room for"),
     Known(r"(unsafe_)?split\w*\.\w+", r"^TypeError there, ValueError here", r"a bytes-like object is required", r"empty separator", "Bytes are split by the tensor's.", "Tensors have the buffer protocol"),
+    Known(r"(unsafe_)?split\w*_copy\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"expected an out= argument of size", "There are as many targets as parts.", "of empty and of meta tensors is refused", no_elements),
     Known(r"(floor_divide|heaviside)_\.\w+", r"^an answer there, RuntimeError in the gradient here", r"^an answer", r"derivative for aten::\w+_ is not implemented", "PyTorch forgets it of a view.", "also where it wrote to a view"),
     Known(r"_?embedding_bag\w*\.\w+", r"^result: shape", r"^an answer", r"^an answer", "Places of no indices.", "bags without indices", no_elements),
     Known(r"normal\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"standard deviation to be non-complex", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",

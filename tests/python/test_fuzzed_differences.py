@@ -939,3 +939,11 @@ def test_slope_of_sinc_where_squares_are_zero(dtype, number):
     for t in (torch, kindling):
         x = t.tensor(number, dtype=getattr(t, dtype), requires_grad=True)
         assert t.autograd.grad(t.sinc(x), x, t.tensor(math.inf, dtype=x.dtype))[0] == 0
+
+
+@pytest.mark.parametrize("driver", ["gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("one, other", [((1, 3, 2), (5, 3, 1)), ((1, 4, 2, 3), (5, 1, 2, 1)), ((1, 1, 1, 4), (4, 1, 1, 1)), ((5, 3, 2), (1, 3, 1)), ((1, 2, 0), (5, 2, 1))])
+def test_ranks_are_those_of_the_matrices(driver, one, other):
+    """Of one that is broadcast there is one, with its singular values."""
+    expected, actual = (t.linalg.lstsq(t.ones(one), t.ones(other), driver=driver) for t in (torch, kindling))
+    assert [tuple(x.shape) for x in actual] == [tuple(x.shape) for x in expected] and actual.rank.tolist() == expected.rank.tolist()
