@@ -245,7 +245,8 @@ class Comparer:
             words = ["an answer" if seen else told(each, 2000) for each in (theirs, ours)]
             entry = None if self.all else known(name, difference.kind, *words, f"{self.told}\n{difference.text}\n{holds}",
                                               {"refused": lambda: self.refused_with_values(number, ours), "answered": lambda: self.answered_with_values(number, ours),
-                                               "taken": lambda: not getattr(self.with_values(number)[0], "error", True)})
+                                               "taken": lambda: not getattr(self.with_values(number)[0], "error", True),
+                                               "overload": lambda: self.same_by_overload(number, name, ours)})
             text = f"{self.told}\n  {difference.text}\n  torch: {told(theirs)}\n  here:  {told(ours)}"
             if entry:
                 if self.known:
@@ -292,6 +293,21 @@ class Comparer:
             return observe(torch, function, filled(args, FILLED, lists), filled(kwargs, FILLED, lists), [], number), lists or any(not x.numel() for x in found)
         finally:
             children.stage("")
+
+    def same_by_overload(self, number, name, ours):
+        """Whether PyTorch does what we do where the overload is called and not the name."""
+        function, args, kwargs, draw = self.make(number, torch, self.drawing)[1]
+        overload = getattr(function, name.partition(".")[2], None) if isinstance(function, torch._ops.OpOverloadPacket) else None
+        if overload is None:
+            return False
+        children.stage("torch")
+        try:
+            self.judge(number, name, ours, observe(torch, overload, args, kwargs, draw.leaves, number, twice=ours.second is not None))
+        except Difference:
+            return False
+        finally:
+            children.stage("")
+        return True
 
     def nearby(self, number):
         """PyTorch's outcomes of the same call with numbers changed in their last digit."""

@@ -15,7 +15,8 @@ import zlib
 from collections import namedtuple
 
 # `refereed`: it holds only where PyTorch, once the call's tensors have elements on the CPU, refuses it for the same reason as we do
-# ("refused"), answers it as we do ("answered"), or answers it ("taken").
+# ("refused"), answers it as we do ("answered"), or answers it ("taken"); or where it does as we do once the call of a name of torch.ops is made
+# of the overload that was drawn ("overload").
 Known = namedtuple("Known", "operators kind theirs ours why where test refereed", defaults=("", None, None))
 
 # What a refusal is about, by its words. The first that fits counts.
@@ -308,6 +309,17 @@ def resized(kind, theirs, ours, call):
     read = [(*([int(each) for each in re.findall(r"\d+", group)] for group in pair),) for pair in re.findall(r"<\w+ \[([^]]*)\] by \[([^]]*)\]", re.sub(r"\w+=<[^<>]*>", "", line))]
     apart = any(size > 1 and stride != math.prod(sizes[dim + 1:]) for sizes, strides in read for dim, (size, stride) in enumerate(zip(sizes, strides)))
     return apart and any(size not in [math.prod(sizes) for sizes, _ in read] for each in targets for size in sizes_of(each))
+
+
+def shared_beside_permuted(kind, theirs, ours, call):
+    """Whether one tensor's elements share memory, and another one's do not lie in order."""
+    places = []
+    for group in re.findall(r"<\w+ \[([^]]*)\] by \[([^]]*)\]", call.partition("\n")[0]):
+        sizes, strides = ([int(each) for each in re.findall(r"\d+", part)] for part in group)
+        long = [(size, stride, math.prod(sizes[dim + 1:])) for dim, (size, stride) in enumerate(zip(sizes, strides)) if size > 1]
+        shared = len({stride for _, stride, _ in long}) < len(long) or any(stride == 0 for _, stride, _ in long)
+        places.append((shared, any(stride != wanted for _, stride, wanted in long)))
+    return any(one[0] and other[1] for i, one in enumerate(places) for j, other in enumerate(places) if i != j)
 
 
 def last_apart(kind, theirs, ours, call):
@@ -1177,7 +1189,7 @@ KNOWN = [
     Known(r"(native_)?layer_norm\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer", "The same node gives the gradient of the bias, whose own derivative is zero.", "requires grad where it is zero throughout", not_finite),
     Known(r"_(log_)?softmax_backward_data\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinity less infinity, by the order of the sum.", "softmax into an `out`",
           lambda kind, theirs, ours, call: bool(re.search(r"-?(inf|nan)\S* there, -?(inf|nan)", call))),
-    Known(r"_(?!foreach_)[a-z]\w*\.\w+", r"^(an answer there, \w+Error here|\w+Error there, an answer here)", r"", r"", "Private operators, which programs call with what public ones have checked.", "Operators whose name begins with an underscore"),
+    Known(r"(_(?!foreach_)[a-z]\w*|\w+_backward)\.\w+", r"^(an answer there, \w+Error here|\w+Error there, an answer here)", r"", r"", "Private operators, which programs call with what public ones have checked.", "Operators whose name begins with an underscore"),
     Known(r".*", r"^(an answer|\w+Error( in the (second )?gradient)?) there, (an answer|\w+Error( in the (second )?gradient)?) here", r"", r"", "Numbers that no dtype or memory holds.", "a number that no dtype or memory holds", out_of_range),
     Known(r"_?upsample_\w+_aa\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(U?Int|Short|Long|Char)", "PyTorch's antialiased kernels take other integers.", "`antialias=True` of other integers"),
     Known(r"\w+\.\w*out", r"^(an answer|RuntimeError) there, (Type|Runtime)Error here", r"^(an answer|RuntimeError.*can't be cast)", r"argument 'out' must be Tensor, not (float|int|bool|complex)|invalid combination of arguments - got \(.*out=(int|float|bool|complex)\)", "PyTorch takes a number for a target.", "a number for an `out`"),
@@ -1273,6 +1285,9 @@ KNOWN = [
     Known(r"program", r"^an answer there, RuntimeError here", r"", r"the history of a view that was given other data", "PyTorch's gradient is that of a place in the base.", "`data` was replaced by what the base has no room for"),
     Known(r"(unsafe_)?split\w*\.\w+", r"^TypeError there, ValueError here", r"a bytes-like object is required", r"empty separator", "Bytes are split by the tensor's.", "Tensors have the buffer protocol"),
     Known(r"(unsafe_)?split\w*_copy\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"expected an out= argument of size", "There are as many targets as parts.", "of empty and of meta tensors is refused", no_elements),
+    Known(r".*", r"", r"", r"", "PyTorch takes another overload of the name first; asked for this one, it does what we do.", "Which overload of a name", lambda kind, theirs, ours, call: call.startswith("pybind11_"), "overload"),
+    Known(r".*", r"^(Index|Runtime|Value)Error there, (Index|Runtime|Value)Error here", r"\(call\)$", r"\(call\)$", "Both refuse.", "with another class of exception", no_elements),
+    Known(r".*", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "What follows whom of dimensions whose strides are alike.", "beside one that is permuted", shared_beside_permuted),
     Known(r"(floor_divide|heaviside)_\.\w+", r"^an answer there, RuntimeError in the gradient here", r"^an answer", r"derivative for aten::\w+_ is not implemented", "PyTorch forgets it of a view.", "also where it wrote to a view"),
     Known(r"_?embedding_bag\w*\.\w+", r"^result: shape", r"^an answer", r"^an answer", "Places of no indices.", "bags without indices", no_elements),
     Known(r"normal\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"standard deviation to be non-complex", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",

@@ -23,7 +23,7 @@ import kindling
 import torch
 
 import children
-from beside import TOLERANCE, Difference, Seen, classes, compare, compare_aspects, compare_values, decided_by_rounding, gist, parts, scale, seed, see, values
+from beside import Difference, Seen, classes, compare, compare_aspects, compare_values, decided_by_rounding, gist, parts, scale, seed, see, values
 from children import Fault
 from known import known, mark, median_of_gradient
 from writer import Writer, prelude, shrink, text_of
