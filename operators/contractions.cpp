@@ -156,8 +156,7 @@ OPERATORS(contractions) {
             int64_t observations = x.size(1);
             auto check = [&](const Tensor& weights, const char* which, bool whole) {
                 KINDLING_CHECK(Runtime, weights.dim() <= 1, "cov(): expected %s to have one or fewer dimensions but got %s with %ld dimensions", which, which, weights.dim());
-                bool integral = !is_floating(weights.dtype()) && !weights.is_complex();
-                KINDLING_CHECK(Runtime, integral == whole, "cov(): expected %s to have %s dtype but got %s with %s dtype", which, whole ? "integral" : "floating point", which, scalar_type_name(weights.dtype()));
+                KINDLING_CHECK(Runtime, whole ? is_integral(weights.dtype()) : is_floating(weights.dtype()), "cov(): expected %s to have %s dtype but got %s with %s dtype", which, whole ? "integral" : "floating point", which, scalar_type_name(weights.dtype()));
                 KINDLING_CHECK(Runtime, weights.numel() == observations, "cov(): expected %s to have the same numel as there are observations in the input but got %ld != %ld", which, weights.numel(), observations);
                 KINDLING_CHECK(Runtime, weights.numel() == 0 || true_for_all(ge(weights, Scalar(0))), "cov(): %s cannot be negative", which);
             };

@@ -756,7 +756,7 @@ KNOWN = [
           "PyTorch's for empty and meta tensors.", "needs row exchanges"),
     Known(r".*", r"^RuntimeError there, (an answer|NotImplementedError in the gradient) here", r"does not support automatic differentiation for outputs with complex dtype", r"",
           "The formulas hold for complex numbers.", "More has a derivative than in PyTorch"),
-    Known(r".*", r"^(ValueError|AssertionError|KeyError|AttributeError|TypeError|NotImplementedError) there, (RuntimeError|NotImplementedError|IndexError) here", r"\(call\)$", r"\(call\)$",
+    Known(r".*", r"^\w+Error there, \w+Error here", r"\(call\)$", r"\(call\)$",
           "Both refuse.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"geqrf\.out|\w+\.out", r"^an answer there, RuntimeError here", r"^an answer", r"got multiple values for argument",
           "PyTorch's schemas name an input and an output alike.", "Overloads with `out=`"),
@@ -1062,7 +1062,7 @@ KNOWN = [
           "PyTorch drops a mask of no dimension from a list of indices.", "a mask of no dimension in a list of indices", lambda kind, theirs, ours, call: bool(re.search(r"<(bool|uint8) \[\]", call))),
     Known(r".*", r"^gradient: requires_grad True there, False here", r"", r"", "What has no second derivative gives a gradient that needs none.", "requires grad where it is zero throughout",
           lambda kind, theirs, ours, call: "second gradients are zero there" in call),
-    Known(r"pow\.Scalar", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "PyTorch's logarithm of a base between 2**63 and 2**64 is that of a negative number.", "powers whose base is beyond int64", lambda *told: "\nnan there" in told[3] and past_int64(*told)),
+    Known(r"pow\.Scalar\w*", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "PyTorch's logarithm of a base between 2**63 and 2**64 is that of a negative number.", "powers whose base is beyond int64", lambda *told: "\nnan there" in told[3] and past_int64(*told)),
     Known(r"linalg_solve(_ex|_triangular)?\.\w+|triangular_solve\.\w+|linalg_inv(_ex)?\.\w+|inverse\.\w+", r"^result: nan or infinity", r"^an answer", r"^an answer", "Products on the way that overflow on one side.", "where sums of products overflow", far_apart),
     Known(r"(clamp\w*|clip)_?\.Tensor\w*", r"^RuntimeError in the (second )?gradient there, an answer here", r"output with shape .* doesn't match the broadcast shape", r"^an answer", "What was broadcast is summed.", "More has a derivative than in PyTorch"),
     Known(r"combinations\.\w+", r"^(Runtime|Value)Error there, (an answer|RuntimeError in the gradient) here", r"std::vector larger|integer multiplication overflow|allocate memory", r"^an answer|overflow", "PyTorch makes a mask of all choices first.", "`combinations` of more than memory"),
@@ -1299,8 +1299,10 @@ COMPILED = [(*(re.compile(pattern, re.S) for pattern in entry[:4]), entry) for e
 
 def known(name, kind, theirs="", ours="", call="", with_values=None):
     """The entry that a difference falls under, or None. `with_values` asks PyTorch again, for each word of `refereed`."""
+    # What holds for an operator holds for it in place and on lists, too.
+    names = {name, re.sub(r"(?<=[a-z0-9])_\.", ".", name).removeprefix("_foreach_")}
     for operators, kinds, their, our, entry in COMPILED:
-        if operators.fullmatch(name) and kinds.search(kind) and their.search(theirs) and our.search(ours):
+        if any(map(operators.fullmatch, names)) and kinds.search(kind) and their.search(theirs) and our.search(ours):
             if (entry.test is None or entry.test(kind, theirs, ours, call)) and (not entry.refereed or with_values and with_values[entry.refereed]()):
                 return entry
     return None
