@@ -146,7 +146,7 @@ Qr qr_factor(KernelCall& call, const Tensor& A, Text mode) {
     if (want_q) call.gives(with(batch, {m, width}), A.dtype()).by_columns();
     else call.gives({0}, A.dtype());
     call.gives(with(batch, {width, n}), A.dtype()).by_columns();
-    call.needs_workspace(std::max<int64_t>(k, 1) * static_cast<int64_t>(A.element_size()));
+    call.needs_workspace(checked_numel(with(batch, {k})) * static_cast<int64_t>(A.element_size()));
     costs(call, A);
     return {want_q};
 }
@@ -156,14 +156,14 @@ constexpr auto factor_qr = [](const Qr& how, const Array& A, const Array& Q, con
         if (how.want_q && Q.numel()) fill_identity(Q);
         return;
     }
-    for (int64_t i = 0; i < count_of(A); i++) {
-        auto *a = static_cast<char*>(matrix_at(A, i)), *r = static_cast<char*>(matrix_at(R, i));
-        lapack::geqrf(A.dtype(), m, n, a, m, tau.data);
+    each_matrix(count_of(A), m * n * k, [&](int64_t i) {
+        auto *a = static_cast<char*>(matrix_at(A, i)), *r = static_cast<char*>(matrix_at(R, i)), *factors = static_cast<char*>(tau.data) + i * k * item;
+        lapack::geqrf(A.dtype(), m, n, a, m, factors);
         for (int64_t j = 0; j < n; j++) std::memcpy(r + j * width * item, a + j * m * item, static_cast<size_t>(width * item));
-        if (!how.want_q) continue;
+        if (!how.want_q) return;
         std::memcpy(matrix_at(Q, i), a, static_cast<size_t>(m * k * item));
-        lapack::orgqr(A.dtype(), m, width, k, matrix_at(Q, i), m, tau.data);
-    }
+        lapack::orgqr(A.dtype(), m, width, k, matrix_at(Q, i), m, factors);
+    });
     keep_triangle(R, true);
 };
 
@@ -293,7 +293,7 @@ OPERATORS(factorizations) {
             return CholeskyPlan{upper, check_errors};
         }, [](const CholeskyPlan& plan, const Array& L, const Array& info) {
             const int64_t n = L.size(-1);
-            for (int64_t i = 0; i < count_of(L); i++) info.data_ptr<int32_t>()[i] = lapack::potrf(L.dtype(), plan.upper ? 'U' : 'L', n, matrix_at(L, i), n);
+            each_matrix(count_of(L), n * n * n, [&](int64_t i) { info.data_ptr<int32_t>()[i] = lapack::potrf(L.dtype(), plan.upper ? 'U' : 'L', n, matrix_at(L, i), n); });
             keep_triangle(L, plan.upper);
             if (plan.check_errors) raise_on(info, "linalg.cholesky_ex", Failure::NotPositive);
         }),
@@ -356,8 +356,8 @@ OPERATORS(factorizations) {
             costs(call, self);
             return upper;
         }, [](bool upper, const Array& A, const Array& X) {
-            const int64_t n = X.size(-2);
-            for (int64_t i = 0; i < count_of(X); i++) lapack::potrs(X.dtype(), upper ? 'U' : 'L', n, X.size(-1), matrix_at(A, i), n, matrix_at(X, i), n);
+            const int64_t n = X.size(-2), width = X.size(-1);
+            each_matrix(count_of(X), n * n * width, [&](int64_t i) { lapack::potrs(X.dtype(), upper ? 'U' : 'L', n, width, matrix_at(A, i), n, matrix_at(X, i), n); });
         }),
         derivative("self, input2", GIVEN(Tensor grad, Tensor input2, bool upper, Tensor result, Wanted wanted) {
             Tensor gB = cholesky_solve(grad, input2, upper), gL;
@@ -383,8 +383,9 @@ OPERATORS(factorizations) {
             return check_errors;
         }, [](bool check_errors, const Array& LU, const Array& pivots, const Array& info) {
             const int64_t m = LU.size(-2), n = LU.size(-1);
-            for (int64_t i = 0; i < count_of(LU); i++)
+            each_matrix(count_of(LU), m * n * std::min(m, n), [&](int64_t i) {
                 info.data_ptr<int32_t>()[i] = lapack::getrf(LU.dtype(), m, n, matrix_at(LU, i), m, static_cast<int32_t*>(vector_at(pivots, i)));
+            });
             if (check_errors) raise_factor(info);
         }),
         derivative("A", GIVEN(Tensor grad, Tensor result0, Tensor result1) {
@@ -463,8 +464,9 @@ OPERATORS(factorizations) {
             const bool through_conjugates = !how.left && how.adjoint && X.is_complex();
             if (through_conjugates) conjugate(X);
             need_places(pivots, n, "linalg.lu_solve");
-            for (int64_t i = 0; i < count_of(LU); i++)
+            each_matrix(count_of(LU), n * n * width, [&](int64_t i) {
                 lapack::getrs(X.dtype(), trans, n, width, matrix_at(LU, i), n, static_cast<int32_t*>(vector_at(pivots, i)), matrix_at(X, i), n);
+            });
             if (through_conjugates) conjugate(X);
         }),
         derivative("LU, B", GIVEN(Tensor grad, Tensor LU, Tensor pivots, bool left, bool adjoint, Tensor result, Wanted wanted) {

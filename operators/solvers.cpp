@@ -34,8 +34,9 @@ Triangle triangular(KernelCall& call, const Tensor& A, const Tensor& B, bool upp
 constexpr auto solve_triangular = [](const Triangle& t, const Array& A, const Array& X) {
     const int64_t m = X.size(-2), n = X.size(-1), k = A.size(-1);
     const bool by_rows = A.is_contiguous();
-    for (int64_t i = 0; i < count_of(X); i++)
+    each_matrix(count_of(X), m * n * k, [&](int64_t i) {
         lapack::trsm(X.dtype(), t.left ? 'L' : 'R', t.upper != by_rows ? 'U' : 'L', by_rows ? 'T' : 'N', t.unit ? 'U' : 'N', m, n, matrix_at(A, i), k, matrix_at(X, i), m);
+    });
 };
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) {
@@ -125,16 +126,17 @@ OPERATORS(solvers) {
             need_field(A, "linalg.inv");
             call.gives_copy(A).by_columns();
             call.gives(batch_of(A), DType::Int32).zeroed();
-            call.needs_workspace(A.size(-1) * static_cast<int64_t>(sizeof(int32_t)));
+            call.needs_workspace(checked_numel(batch_of(A, 1)) * static_cast<int64_t>(sizeof(int32_t)));
             call.costs(16 * A.numel());
             return check_errors;
         }, [](bool check_errors, const Array& X, const Array& info, Workspace exchanges) {
             const int64_t n = X.size(-1);
-            for (int64_t i = 0; i < count_of(X); i++) {
-                int code = lapack::getrf(X.dtype(), n, n, matrix_at(X, i), n, exchanges.as<int32_t>());
-                if (!code) code = lapack::getri(X.dtype(), n, matrix_at(X, i), n, exchanges.as<int32_t>());
+            each_matrix(count_of(X), n * n * n, [&](int64_t i) {
+                int32_t* pivots = exchanges.as<int32_t>() + i * n;
+                int code = lapack::getrf(X.dtype(), n, n, matrix_at(X, i), n, pivots);
+                if (!code) code = lapack::getri(X.dtype(), n, matrix_at(X, i), n, pivots);
                 info.data_ptr<int32_t>()[i] = code;
-            }
+            });
             if (check_errors) raise_on(info, "linalg.inv_ex", Failure::Singular);
         }),
         derivative("A", GIVEN(Tensor grad, Tensor result0) { return neg(matmul(H(result0), matmul(grad, H(result0)))); }),

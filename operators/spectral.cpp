@@ -54,7 +54,7 @@ constexpr auto hermitian_spectrum = [](const Spectrum& how, const Array& A, cons
     const Array& matrices = how.vectors ? V : A;
     const int64_t n = w.size(-1), count = count_of(matrices);
     auto* infos = room.as<int32_t>();
-    for (int64_t i = 0; i < count; i++) infos[i] = lapack::syevd(matrices.dtype(), how.vectors ? 'V' : 'N', how.uplo, n, matrix_at(matrices, i), n, vector_at(w, i));
+    each_matrix(count, n * n * n, [&](int64_t i) { infos[i] = lapack::syevd(matrices.dtype(), how.vectors ? 'V' : 'N', how.uplo, n, matrix_at(matrices, i), n, vector_at(w, i)); });
     raise_on(infos, count, matrices.dim() > 2, "linalg.eigh", Failure::Eigenvalues);
 };
 
@@ -87,7 +87,7 @@ void find_spectrum(const Array& A, const Array& w, const Array& V, Workspace roo
     KINDLING_CHECK(Runtime, all_finite(A), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
     const int64_t n = w.size(-1), count = count_of(A);
     auto* infos = room.as<int32_t>();
-    for (int64_t i = 0; i < count; i++) infos[i] = lapack::geev(A.dtype(), n, matrix_at(A, i), n, vector_at(w, i), V.defined() ? matrix_at(V, i) : nullptr);
+    each_matrix(count, n * n * n, [&](int64_t i) { infos[i] = lapack::geev(A.dtype(), n, matrix_at(A, i), n, vector_at(w, i), V.defined() ? matrix_at(V, i) : nullptr); });
     raise_on(infos, count, A.dim() > 2, "linalg.eig", Failure::Eigenvalues);
 }
 
@@ -138,9 +138,10 @@ constexpr auto find_svd = [](const Svd& how, const Array& A, const Array& U, con
     const int64_t m = A.size(-2), n = A.size(-1), count = count_of(A);
     const char job = !how.vectors ? 'N' : how.full ? 'A' : 'S';
     auto* infos = room.as<int32_t>();
-    for (int64_t i = 0; i < count; i++)
+    each_matrix(count, m * n * std::min(m, n), [&](int64_t i) {
         infos[i] = lapack::gesdd(A.dtype(), job, m, n, matrix_at(A, i), m, vector_at(S, i), how.vectors ? matrix_at(U, i) : nullptr, m,
                                  how.vectors ? matrix_at(Vh, i) : nullptr, how.vectors ? Vh.size(-2) : 1);
+    });
     raise_on(infos, count, A.dim() > 2, "linalg.svd", Failure::SingularValues);
 };
 
