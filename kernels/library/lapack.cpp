@@ -1,4 +1,4 @@
-// kernels/library/lapack.cpp: calls of LAPACK with workspaces; where LU, QR, inverses and triangular systems of our own are taken.
+// kernels/library/lapack.cpp: calls of LAPACK with workspaces; where LU, Cholesky, QR, inverses and triangular systems of our own are taken.
 #include "kernels/library/lapack.h"
 
 #include <algorithm>
@@ -119,6 +119,9 @@ void* routine(DType dtype, const char* real, const char* complex = nullptr) {
     return address;
 }
 
+/// Of the dtypes whose factors are our own.
+bool is_real(DType dtype) { return dtype == DType::Float32 || dtype == DType::Float64; }
+
 int checked(int info, const char* name) {
     if (info < 0) fail(ErrorKind::Internal, "%s: argument %d had an illegal value. Please report it.", name, -info);
     return info;
@@ -160,7 +163,7 @@ int64_t ample_for(int64_t columns) { return columns <= 64 ? 64 * std::max<int64_
 
 int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
     if (m == 0 || n == 0) return 0;
-    if (!is_complex(dtype)) return factor_by_halves(dtype, m, n, a, lda, pivots);
+    if (is_real(dtype)) return factor_by_halves(dtype, m, n, a, lda, pivots);
     int info = 0;
     call(routine(dtype, "getrf"), as_int(m), as_int(n), a, leading(lda), pivots, &info);
     return checked(info, "getrf");
@@ -208,14 +211,12 @@ int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) 
 
 int potrf(DType dtype, char uplo, int64_t n, void* a, int64_t lda) {
     if (n == 0) return 0;
-    if (is_small(dtype, n, n)) return small_potrf(dtype, uplo == 'U', n, a, lda);
+    if (is_real(dtype)) return cholesky_by_halves(dtype, uplo == 'U', n, a, lda);
     int info = 0;
     call(routine(dtype, "potrf"), Character{uplo}, as_int(n), a, leading(lda), &info);
     // NaN is no positive number either, which not every LAPACK notices.
-    const bool single = dtype == DType::Float32 || dtype == DType::Complex64;
-    const int64_t step = (lda + 1) * (is_complex(dtype) ? 2 : 1);
-    for (int64_t d = 0; d < n && !info; d++)
-        if (std::isnan(single ? static_cast<const float*>(a)[d * step] : static_cast<const double*>(a)[d * step])) info = static_cast<int>(d + 1);
+    for (int64_t d = 0, at = 0; d < n && !info; d++, at += 2 * (lda + 1))
+        if (std::isnan(dtype == DType::Complex64 ? static_cast<const float*>(a)[at] : static_cast<const double*>(a)[at])) info = static_cast<int>(d + 1);
     return checked(info, "potrf");
 }
 
@@ -259,7 +260,7 @@ int sytrs(DType dtype, bool hermitian, char uplo, int64_t n, int64_t nrhs, const
 
 int geqrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
     if (m == 0 || n == 0) return 0;
-    if (!is_complex(dtype)) return factor_by_reflectors(dtype, m, n, a, lda, tau), 0;
+    if (is_real(dtype)) return factor_by_reflectors(dtype, m, n, a, lda, tau), 0;
     int info = 0;
     void* f = routine(dtype, "geqrf");
     with_work(dtype, n,
@@ -270,7 +271,7 @@ int geqrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
 
 int orgqr(DType dtype, int64_t m, int64_t n, int64_t k, void* a, int64_t lda, const void* tau) {
     if (m == 0 || n == 0) return 0;
-    if (!is_complex(dtype)) return form_reflectors(dtype, m, n, k, a, lda, tau), 0;
+    if (is_real(dtype)) return form_reflectors(dtype, m, n, k, a, lda, tau), 0;
     int info = 0;
     void* f = routine(dtype, "orgqr", "ungqr");
     with_work(dtype, n, [&](void* work, int size) {

@@ -1,5 +1,5 @@
-// kernels/library/lapack.h: LAPACK on one matrix, for float32, float64, complex64 and complex128. LU, QR, triangular systems and inverses
-// of the first two need no library.
+// kernels/library/lapack.h: LAPACK on one matrix, for float32, float64, complex64 and complex128. LU, Cholesky, QR, triangular systems
+// and inverses of the first two need no library.
 //
 // Matrices are column-major (element (i, j) at j * leading + i) and are overwritten as LAPACK says. `info` is returned
 // as LAPACK gives it: 0 for success, positive as the routine's documentation says (a singular pivot, no convergence,

@@ -1,4 +1,4 @@
-// kernels/library/triangle.cpp: triangular systems and LU by halves.
+// kernels/library/triangle.cpp: triangular systems, LU and Cholesky by halves.
 //
 // A system: half of the unknowns, then their part in the others' equations, which is a product, then the others. Right-hand sides are
 // copied first, so that those of one unknown lie side by side: products and substitution then run along memory, whichever way
@@ -7,6 +7,8 @@
 // LU (S. Toledo, Locality of Reference in LU Decomposition with Partial Pivoting, 1997): that of the left half of the columns, what it
 // does to the right half, and LU of what is left there. It works on a copy by rows, for the same reason, and since rows are exchanged.
 // The few columns that are not halved lie by columns in a copy of their own.
+//
+// Cholesky: that of the first half, a triangular system for what is below it, whose square is subtracted from the second half.
 #include "kernels/library/triangle.h"
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include "kernels/isa.h"
 #include "kernels/library/gemm.h"
 #include "kernels/library/scratch.h"
+#include "kernels/library/small_factors.h"
 #include "kernels/library/triangle_isa.h"
 #include "kernels/move.h"
 #include "runtime/threads.h"
@@ -93,7 +96,39 @@ int factor(int64_t m, int64_t n, const Rows& a, int32_t* pivots) {
     return info ? info : more ? more + static_cast<int>(half) : 0;
 }
 
+Part at(DType dtype, const Part& a, int64_t row, int64_t column) {
+    return {static_cast<char*>(a.data) + (row * a.row + column * a.column) * item_of(dtype), a.row, a.column};
+}
+
+/// The lower triangle of n x n numbers, and some of the upper one, minus a @ a'.
+void subtract_square(DType dtype, int64_t n, int64_t k, const Part& a, const Part& out) {
+    constexpr int64_t undivided = 128;      // smaller products cost more than the half of them that is not needed
+    if (n <= undivided) return multiply(dtype, n, n, k, a, {a.data, a.column, a.row}, out, true);
+    const int64_t half = half_of(n);
+    const Part below = at(dtype, a, half, 0);
+    subtract_square(dtype, half, k, a, out);
+    multiply(dtype, n - half, half, k, below, {a.data, a.column, a.row}, at(dtype, out, half, 0), true);
+    subtract_square(dtype, n - half, k, below, at(dtype, out, half, half));
+}
+
+/// `a` is the lower triangle, or the upper one transposed.
+int cholesky(DType dtype, bool upper, int64_t n, const Part& a) {
+    if (n <= whole) return lapack::small_potrf(dtype, upper, n, a.data, upper ? a.row : a.column);
+    const int64_t half = half_of(n);
+    if (const int info = cholesky(dtype, upper, half, a)) return info;
+    const Part below = at(dtype, a, half, 0), rest = at(dtype, a, half, half);
+    solve_triangle({dtype, half, n - half, {a.data, a.row, a.column, true, false}, below.data, a.column, a.row});
+    subtract_square(dtype, n - half, half, below, rest);
+    const int info = cholesky(dtype, upper, n - half, rest);
+    return info ? info + static_cast<int>(half) : 0;
+}
+
 } // namespace
+
+int cholesky_by_halves(DType dtype, bool upper, int64_t n, void* a, int64_t lda) {
+    const Alone short_loops(n <= 384);
+    return cholesky(dtype, upper, n, {a, upper ? lda : 1, upper ? 1 : lda});
+}
 
 void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract) {
     Gemm product{};

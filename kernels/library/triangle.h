@@ -1,4 +1,5 @@
-// kernels/library/triangle.h: triangular systems with several right-hand sides, and LU, of float32 and float64 by our own products.
+// kernels/library/triangle.h: triangular systems with several right-hand sides, LU and Cholesky of float32 and float64 by our own
+// products.
 #pragma once
 #include <cstdint>
 
@@ -43,5 +44,7 @@ void solve_triangle(const TriangularSystem& system);
 
 /// LAPACK's getrf: a matrix by columns, pivots from 1, the first zero pivot as the answer. The same bits whatever the threads.
 int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
+/// LAPACK's potrf: the order of the first leading minor that is not positive as the answer. Some of the other triangle is overwritten.
+int cholesky_by_halves(DType dtype, bool upper, int64_t n, void* a, int64_t lda);
 
 } // namespace kindling::library

@@ -303,8 +303,31 @@ static void reflected() {
     CHECK(distance(none, identity<T>(30).head(30, 20)) == 0);
 }
 
+/// Cholesky of our own, which needs no library: both triangles, sizes around those at which it is divided, a leading dimension that is larger.
+template <class T>
+static void positive() {
+    constexpr DType dtype = dtype_of<T>;
+    using M = Matrix<T>;
+    for (int64_t n : {1, 16, 17, 33, 130, 300})
+        for (bool upper : {false, true}) {
+            M drawn = M::random(n, n), given = drawn * drawn.transpose(), room(n + 3, n), factor(n, n);
+            for (int64_t j = 0; j < n; ++j) given(j, j) += static_cast<T>(n);
+            for (int64_t j = 0; j < n; ++j)
+                for (int64_t i = 0; i < n; ++i) room(i, j) = given(i, j);
+            CHECK(lapack::potrf(dtype, upper ? 'U' : 'L', n, room.data.data(), n + 3) == 0);
+            for (int64_t j = 0; j < n; ++j)
+                for (int64_t i = upper ? 0 : j; i <= (upper ? j : n - 1); ++i) factor(i, j) = room(i, j);
+            const double close = 40 * std::numeric_limits<T>::epsilon() * static_cast<double>(n);
+            CHECK(distance(upper ? factor.transpose() * factor : factor * factor.transpose(), given) < close * static_cast<double>(n));
+            given(n / 2, n / 2) = 0;
+            CHECK(lapack::potrf(dtype, upper ? 'U' : 'L', n, given.data.data(), n) == n / 2 + 1);
+        }
+}
+
 int main() {
     reflected<float>();
+    positive<float>();
+    positive<double>();
     reflected<double>();
     triangular<float>(false);
     triangular<double>(false);

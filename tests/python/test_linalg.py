@@ -330,12 +330,37 @@ def test_qr_of_every_shape(dtype):
         compare(reference.linalg.qr(special), kindling.linalg.qr(kindling.from_numpy(special.numpy())), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cholesky_of_every_size_and_of_what_is_not_positive(dtype):
+    for size in (1, 15, 16, 17, 40, 100, 129, 300, 520):
+        drawn = inputs(size, size, dtype=dtype, seed=size)[0]
+        theirs = drawn @ drawn.mT / size + reference.eye(size, dtype=drawn.dtype)
+        ours = kindling.from_numpy(theirs.numpy())
+        for upper in (False, True):
+            compare(reference.linalg.cholesky(theirs, upper=upper), kindling.linalg.cholesky(ours, upper=upper), rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
+        for order in {0, size // 2, size - 1}:
+            for value in (-1.0, float("nan")):
+                bad = ours.clone()
+                bad[order, order] = value
+                for upper in (False, True):
+                    assert kindling.linalg.cholesky_ex(bad, upper=upper)[1].item() == order + 1
+                with pytest.raises(kindling.linalg.LinAlgError, match=f"leading minor of order {order + 1} is"):
+                    kindling.linalg.cholesky(bad)
+    batch = kindling.stack([kindling.eye(20), -kindling.eye(20), kindling.eye(20)])
+    assert kindling.linalg.cholesky_ex(batch)[1].tolist() == [0, 1, 0]
+
+
 THREADED = {
     "solve": lambda t, A: t.linalg.solve(A, A[..., :300].sin()),
     "qr": lambda t, A: t.linalg.qr(A),
     "lu_factor": lambda t, A: t.linalg.lu_factor(A),
     "cholesky": lambda t, A: t.linalg.cholesky(A @ A.mT + t.eye(A.shape[-1])),
     "inv": lambda t, A: t.linalg.inv(A),
+    "eigh": lambda t, A: t.linalg.eigh(A[..., :9, :9] + A[..., :9, :9].mT),
+    "svd": lambda t, A: t.linalg.svd(A[..., :9]),
+    "eig": lambda t, A: t.linalg.eigvals(A[..., :9, :9]),
+    "solve_triangular": lambda t, A: t.linalg.solve_triangular(A / A.shape[-1] + 2 * t.eye(A.shape[-1]), A, upper=True),
+    "cholesky_solve": lambda t, A: t.cholesky_solve(A, A.tril() / A.shape[-1] + 2 * t.eye(A.shape[-1])),
 }
 
 
