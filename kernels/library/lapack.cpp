@@ -172,7 +172,6 @@ int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivo
 int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b,
           int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
-    if (is_small(dtype, n, nrhs)) return small_getrs(dtype, trans != 'N', n, nrhs, lu, lda, pivots, b, ldb), 0;
     if (solves_triangles(dtype, n, nrhs)) {
         const bool transposed = trans != 'N';
         const int64_t row = transposed ? lda : 1, column = transposed ? 1 : lda;
@@ -180,6 +179,7 @@ int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int6
         return solve_triangle({dtype, n, nrhs, transposed ? other : unit, b, 1, ldb, transposed ? &unit : &other, transposed ? nullptr : pivots,
                                transposed ? pivots : nullptr}), 0;
     }
+    if (is_small(dtype, n, nrhs)) return small_getrs(dtype, trans != 'N', n, nrhs, lu, lda, pivots, b, ldb), 0;
     int info = 0;
     call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb),
          &info);
@@ -188,7 +188,7 @@ int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int6
 
 int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) {
     if (n == 0) return 0;
-    if (is_small(dtype, n, n) && n <= small_inverse) return small_getri(dtype, n, lu, lda, pivots), 0;
+    if (n <= small_inverse && is_real(dtype)) return small_getri(dtype, n, lu, lda, pivots), 0;
     if (solves_triangles(dtype, n, n)) {     // more arithmetic than the library's way, but all of it in products
         by_real(dtype, [&](auto zero) {
             using T = decltype(zero);

@@ -7,7 +7,7 @@
 
 namespace kindling::library::lapack {
 
-constexpr int64_t small_matrix = 16, small_inverse = 8;  // rows up to which ours is faster
+constexpr int64_t small_matrix = 16, small_inverse = 7;  // rows up to which ours is faster
 
 /// True for float and double matrices of at most `small_matrix` rows and columns.
 bool is_small(DType dtype, int64_t m, int64_t n);

@@ -70,7 +70,7 @@ int factor_columns(DType dtype, int64_t m, int64_t n, const Part& a, int32_t* pi
     const Part columns{x.data, 1, rows};
     copy_part(dtype, m, n, a, columns);
     for (int64_t j = 0; j < n; ++j) clear(dtype, x.data + (j * rows + m) * item_of(dtype), rows - m);
-    const int info = loops().factor[dtype == DType::Float64](std::min(m, n), n, x.data, rows, pivots);
+    const int info = loops().factor[dtype == DType::Float64](m, n, x.data, rows, pivots);
     copy_part(dtype, m, n, columns, a);
     return info;
 }

@@ -49,12 +49,20 @@ const Own<T>& own(const T* x) { return *reinterpret_cast<const Own<T>*>(x); }
 template <class T>
 constexpr T numbered[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/// The first place from k on of the largest magnitude; k if that is NaN. `i` is where k's register begins.
+/// The first place from k on of the largest magnitude of `rows` numbers; k if that is NaN. `i` is where k's register begins, and zeros fill
+/// the last one.
 template <class T>
 int64_t largest(const T* x, int64_t k, int64_t i, int64_t rows) {
     using Integer = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
     using Integers [[gnu::vector_size(own_bytes)]] = Integer;
-    if (x[k] != x[k]) return k;
+    T most = x[k] < 0 ? -x[k] : x[k];
+    int64_t best = k;
+    if (most != most) return k;
+    if (rows - i <= own_lanes<T>) {     // to compare lanes takes longer
+        for (; ++k < rows;)
+            if (const T size = x[k] < 0 ? -x[k] : x[k]; size > most) most = size, best = k;
+        return best;
+    }
     Integers where = {};
     Own<T> top = {};
     auto from = static_cast<T>(k - i);      // rows before k share its register
@@ -64,22 +72,20 @@ int64_t largest(const T* x, int64_t k, int64_t i, int64_t rows) {
         top = larger ? size : top;
         where = larger ? Integers{} + static_cast<Integer>(i) : where;
     }
-    T most = 0;
-    int64_t best = k;
     for (int lane = 0; lane < own_lanes<T>; ++lane)
-        if (const int64_t place = where[lane] + lane; top[lane] > most || (most > 0 && top[lane] == most && place < best)) most = top[lane], best = place;
+        if (const int64_t place = where[lane] + lane; top[lane] > most || (top[lane] == most && place > k && place < best)) most = top[lane], best = place;
     return best;
 }
 
 template <class T>
-int factor(int64_t steps, int64_t n, void* matrix, int64_t step, int32_t* pivots) {
+int factor(int64_t m, int64_t n, void* matrix, int64_t step, int32_t* pivots) {
     constexpr int64_t lanes = own_lanes<T>;
     T *a = static_cast<T*>(matrix), *end = a + n * step;
     int info = 0;
-    for (int64_t k = 0; k < steps; ++k) {
+    for (int64_t k = 0; k < (m < n ? m : n); ++k) {
         const int64_t begin = k / lanes * lanes;
         T* column = a + k * step;
-        const int64_t best = largest(column, k, begin, step);
+        const int64_t best = largest(column, k, begin, m);
         pivots[k] = static_cast<int32_t>(best + 1);
         const T pivot = column[best];
         if (pivot == 0) {

@@ -20,8 +20,8 @@ using Lanes [[gnu::vector_size(64), gnu::aligned(sizeof(T)), gnu::may_alias]] = 
 
 /// Solves for `count` right-hand sides, a multiple of the lanes: unknown i of all of them is at x + i * step.
 using Substitute = void (*)(const Triangle& t, int64_t size, void* x, int64_t step, int64_t count);
-/// LAPACK's getrf, a column at a time, of `steps` pivots. Columns have `step` rows, a multiple of the lanes, the last of them zeros.
-using FactorColumns = int (*)(int64_t steps, int64_t n, void* a, int64_t step, int32_t* pivots);
+/// LAPACK's getrf, a column at a time. Zeros fill columns up to `step` rows, a multiple of the lanes.
+using FactorColumns = int (*)(int64_t m, int64_t n, void* a, int64_t step, int32_t* pivots);
 /// The exchanges of `n` rows that a factorisation made, in its order or back: of `bytes` bytes, a multiple of 64, and `step` bytes apart.
 using Exchange = void (*)(int64_t n, const int32_t* pivots, bool forward, char* rows, int64_t step, int64_t bytes);
 /// x -= tau v (v'x) for `count` columns x, a multiple of four: of `rows` numbers, a multiple of the lanes, and `step` apart.
