@@ -5,12 +5,12 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/library/gemm.h"
 #include "kernels/library/reflectors.h"
 #include "kernels/library/scratch.h"
 #include "kernels/library/small_factors.h"
@@ -190,18 +190,15 @@ int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) 
     if (n == 0) return 0;
     if (n <= small_inverse && is_real(dtype)) return small_getri(dtype, n, lu, lda, pivots), 0;
     if (solves_triangles(dtype, n, n)) {     // more arithmetic than the library's way, but all of it in products
-        by_real(dtype, [&](auto zero) {
-            using T = decltype(zero);
-            Scratch<T> factors(n * n);
-            auto* to = static_cast<T*>(lu);
-            for (int64_t j = 0; j < n; ++j) {
-                std::copy_n(to + j * lda, n, factors.data + j * n);
-                std::fill_n(to + j * lda, n, T{0});
-                to[j * lda + j] = 1;
-            }
-            return getrs(dtype, 'N', n, n, factors.data, n, pivots, lu, lda);
-        });
-        return 0;
+        const auto item = static_cast<int64_t>(item_size(dtype));
+        Scratch<char> factors(n * n * item);
+        copy_part(dtype, n, n, {lu, 1, lda}, {factors.data, 1, n});
+        for (int64_t j = 0; j < n; ++j) {
+            char* column = static_cast<char*>(lu) + j * lda * item;
+            std::memset(column, 0, static_cast<size_t>(n * item));
+            put_number(dtype, column + j * item, 1);
+        }
+        return getrs(dtype, 'N', n, n, factors.data, n, pivots, lu, lda);
     }
     int info = 0;
     void* f = routine(dtype, "getri");
@@ -468,35 +465,25 @@ int trtri(DType dtype, char uplo, char diag, int64_t n, void* a, int64_t lda) {
 
 namespace {
 
-// Substitution, a column of b at a time (a row at a time from the right).
+// Substitution, a right-hand side at a time.
 template <class T>
-void solve(bool right, bool upper, char trans, bool unit, int64_t m, int64_t n, const T* a, int64_t lda, T* b,
-           int64_t ldb) {
-    bool transposed = trans != 'N', conjugate = trans == 'C';
+void solve(const TriangularMatrix& t, bool conjugate, int64_t size, int64_t count, T* x, int64_t along, int64_t across) {
+    (void)conjugate;
     auto at = [&](int64_t i, int64_t j) {
-        T value = transposed ? a[i * lda + j] : a[j * lda + i];
+        T value = static_cast<const T*>(t.a)[i * t.row + j * t.column];
         if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
             if (conjugate) value = std::conj(value);
         return value;
     };
-    (void)conjugate;
-    // op(a) is lower if a is and isn't transposed, or the other way round. From the right, x op(a) = b is
-    // op(a)' x' = b', whose matrix is the other triangle again.
-    bool lower = upper == transposed;
-    if (right) lower = !lower;
-    int64_t size = right ? n : m, count = right ? m : n;
-    int64_t along = right ? ldb : 1, across = right ? 1 : ldb;
-    for (int64_t c = 0; c < count; ++c) {
-        T* x = b + c * across;
+    for (; count > 0; --count, x += across)
         for (int64_t step = 0; step < size; ++step) {
-            int64_t i = lower ? step : size - 1 - step;
+            const int64_t i = t.lower ? step : size - 1 - step;
             T sum = x[i * along];
-            int64_t begin = lower ? 0 : i + 1, end = lower ? i : size;
+            const int64_t begin = t.lower ? 0 : i + 1, end = t.lower ? i : size;
             for (int64_t j = begin; j < end; ++j)
-                sum -= (right ? at(j, i) : at(i, j)) * x[j * along];
-            x[i * along] = unit ? sum : sum / at(i, i);
+                sum -= at(i, j) * x[j * along];
+            x[i * along] = t.unit ? sum : sum / at(i, i);
         }
-    }
 }
 
 } // namespace
@@ -504,48 +491,27 @@ void solve(bool right, bool upper, char trans, bool unit, int64_t m, int64_t n, 
 void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda,
           void* b, int64_t ldb) {
     if (m == 0 || n == 0) return;
-    const bool right = side == 'R', upper = uplo == 'U', transposed = trans != 'N';
-    const int64_t size = right ? n : m, count = right ? m : n;
-    if (solves_triangles(dtype, size, count)) {
-        // From the right, x op(a) = b is op(a)' x' = b'.
-        const bool turned = transposed != right;
-        return solve_triangle({dtype, size, count, {a, turned ? lda : 1, turned ? 1 : lda, upper == turned, diag == 'U'}, b, right ? ldb : 1, right ? 1 : ldb});
-    }
+    const bool right = side == 'R', upper = uplo == 'U', conjugate = trans == 'C';
+    const int64_t size = right ? n : m, count = right ? m : n, along = right ? ldb : 1, across = right ? 1 : ldb;
+    const bool turned = (trans != 'N') != right;    // from the right, x op(a) = b is op(a)' x' = b'
+    const TriangularMatrix t{a, turned ? lda : 1, turned ? 1 : lda, upper == turned, diag == 'U'};
+    if (solves_triangles(dtype, size, count)) return solve_triangle({dtype, size, count, t, b, along, across});
     constexpr int64_t whole = 64;
     if (size > whole) {
         // Half of the unknowns, then their part in the others' equations, which is a product, then the others.
         const auto item = static_cast<int64_t>(item_size(dtype));
         const int64_t half = (size / 2 + whole - 1) / whole * whole, rest = size - half;
-        const auto* from = static_cast<const char*>(a);
+        auto* from = static_cast<char*>(const_cast<void*>(a));
         auto* to = static_cast<char*>(b);
-        const int64_t row = transposed ? lda : 1, column = transposed ? 1 : lda, step = (right ? ldb : 1) * item;
-        const auto solve_part = [&](int64_t first, int64_t count) {
-            trsm(dtype, side, uplo, trans, diag, right ? m : count, right ? count : n, from + first * (lda + 1) * item, lda,
-                 to + first * step, ldb);
+        const auto solve_part = [&](int64_t first, int64_t unknowns) {
+            trsm(dtype, side, uplo, trans, diag, right ? m : unknowns, right ? unknowns : n, from + first * (lda + 1) * item, lda,
+                 to + first * along * item, ldb);
         };
-        const bool first_half = (upper == transposed) != right;     // a lower triangle, or an upper one from the right
-        const int64_t known = first_half ? 0 : half, others = first_half ? half : 0;
-        const int64_t known_count = first_half ? half : rest, other_count = first_half ? rest : half;
+        const int64_t known = t.lower ? 0 : half, others = half - known;
+        const int64_t known_count = t.lower ? half : rest, other_count = size - known_count;
         solve_part(known, known_count);
-        const void* part = from + (right ? known * row + others * column : others * row + known * column) * item;
-        Gemm product{};
-        product.dtype = dtype;
-        product.m = right ? m : other_count;
-        product.n = right ? other_count : n;
-        product.k = known_count;
-        product.a = right ? to + known * step : part;
-        product.a_row = right ? 1 : row;
-        product.a_column = right ? ldb : column;
-        product.b = right ? part : to + known * step;
-        product.b_row = right ? row : 1;
-        product.b_column = right ? column : ldb;
-        (right ? product.b_conjugate : product.a_conjugate) = trans == 'C';
-        product.out = to + others * step;
-        product.c = product.out;
-        product.out_row = product.c_row = 1;
-        product.out_column = product.c_column = ldb;
-        product.alpha = -1;
-        gemm(product);
+        multiply(dtype, other_count, count, known_count, {from + (others * t.row + known * t.column) * item, t.row, t.column},
+                 {to + known * along * item, along, across}, {to + others * along * item, along, across}, true, conjugate);
         solve_part(others, other_count);
         return;
     }
@@ -560,8 +526,7 @@ void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, i
     }
     auto run = [&](auto type) {
         using T = decltype(type);
-        solve(side == 'R', uplo == 'U', trans, diag == 'U', m, n, static_cast<const T*>(a), lda, static_cast<T*>(b),
-              ldb);
+        solve(t, conjugate, size, count, static_cast<T*>(b), along, across);
     };
     switch (dtype) {
     case DType::Float32:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/isa.h"
@@ -21,13 +22,21 @@ constexpr int64_t widest = 64;      // reflectors applied at once: of more, V'V 
 
 int64_t rounded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
+void clear(char* at, int64_t bytes) { std::memset(at, 0, static_cast<size_t>(bytes)); }
+double get(DType dtype, const void* at) { return dtype == DType::Float32 ? static_cast<double>(*static_cast<const float*>(at)) : *static_cast<const double*>(at); }
+
+/// A column of `rows` numbers of a matrix by columns becomes one of the identity.
+void make_unit(DType dtype, int64_t j, char* column, int64_t rows) {
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    clear(column, rows * item);
+    put_number(dtype, column + j * item, 1);
+}
+
 /// Reflector j below the diagonal of a matrix becomes a column of `rows` numbers: zeros, 1, what is stored, zeros.
-template <class T>
-void spell_out(int64_t m, int64_t j, const T* column, T* v, int64_t rows) {
-    std::fill_n(v, j, T{0});
-    v[j] = 1;
-    std::copy(column + j + 1, column + m, v + j + 1);
-    std::fill(v + m, v + rows, T{0});
+void spell_out(DType dtype, int64_t m, int64_t j, const char* column, char* v, int64_t rows) {
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    make_unit(dtype, j, v, rows);
+    std::memcpy(v + (j + 1) * item, column + (j + 1) * item, static_cast<size_t>((m - j - 1) * item));
 }
 
 const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
@@ -95,7 +104,7 @@ void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* t
     for (int64_t j = k; j < n; ++j) x[j * rows + j] = 1;
     for (int64_t j = k - 1; j >= 0; --j) {
         T* v = x.data + j * rows;
-        spell_out(m, j, a + j * lda, v, rows);
+        spell_out(dtype_of<T>, m, j, reinterpret_cast<const char*>(a + j * lda), reinterpret_cast<char*>(v), rows);
         reflect(j, v, tau[j], rows, v + rows, n - j - 1);
         scale(v + register_of<T>(j), rows - register_of<T>(j), -tau[j]);
         v[j] += 1;
@@ -106,68 +115,63 @@ void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* t
 /// The product of `count` reflectors, copied from below the diagonal of a matrix by columns.
 class Reflectors {
 public:
-    template <class T>
-    Reflectors(int64_t m, int64_t count, const T* a, int64_t lda, const T* tau) : Reflectors(dtype_of<T>, m, count) {
-        auto *v = reinterpret_cast<T*>(v_.data), *diagonal = reinterpret_cast<T*>(triangle_.data);
-        for (int64_t j = 0; j < count; ++j) spell_out(m, j, a + j * lda, v + j * m, m);
-        multiply(dtype_, count, count, m, {v, m, 1}, {v, 1, m}, {diagonal, count, 1}, false);
-        for (int64_t j = 0; j < count; ++j) diagonal[j * (count + 1)] = 1 / tau[j];    // infinite if nothing is reflected: then 0 is added
+    Reflectors(DType dtype, int64_t m, int64_t count, const char* a, int64_t lda, const char* tau)
+        : dtype_(dtype), item_(static_cast<int64_t>(item_size(dtype))), m_(m), count_(count), v_(m * count * item_), triangle_(count * count * item_) {
+        for (int64_t j = 0; j < count; ++j) spell_out(dtype, m, j, a + j * lda * item_, v_.data + j * m * item_, m);
+        multiply(dtype, count, count, m, {v_.data, m, 1}, {v_.data, 1, m}, {triangle_.data, count, 1}, false);
+        for (int64_t j = 0; j < count; ++j)     // infinite if nothing is reflected: then 0 is added
+            put_number(dtype, triangle_.data + j * (count + 1) * item_, 1 / get(dtype, tau + j * item_));
     }
     /// Multiplies `columns` columns by it, or by its transpose: the reflectors from the first on.
     void apply(bool transposed, void* c, int64_t ldc, int64_t columns) const {
         const int64_t width = rounded(columns, 64 / item_);
         Scratch<char> x(count_ * width * item_);
         multiply(dtype_, count_, columns, m_, {v_.data, m_, 1}, {c, 1, ldc}, {x.data, width, 1}, false);
-        for (int64_t j = 0; j < count_; ++j) std::fill(x.data + (j * width + columns) * item_, x.data + (j + 1) * width * item_, 0);
+        for (int64_t j = 0; j < count_; ++j) clear(x.data + (j * width + columns) * item_, (width - columns) * item_);
         const TriangularMatrix inverse{triangle_.data, transposed ? 1 : count_, transposed ? count_ : 1, transposed, false};
         solve_triangle({dtype_, count_, width, inverse, x.data, width, 1});
         multiply(dtype_, m_, columns, count_, {v_.data, 1, m_}, {x.data, width, 1}, {c, 1, ldc}, true);
     }
 
 private:
-    Reflectors(DType dtype, int64_t m, int64_t count)
-        : dtype_(dtype), item_(static_cast<int64_t>(item_size(dtype))), m_(m), count_(count), v_(m * count * item_), triangle_(count * count * item_) {}
-
     DType dtype_;
     int64_t item_, m_, count_;
     Scratch<char> v_, triangle_;
 };
 
-template <class T>
-void factor(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
-    if (n <= whole) return factor_columns(m, n, a, lda, tau);
-    const int64_t steps = std::min(m, n), first = steps <= whole ? steps : std::min(rounded(steps / 2, whole), widest);
-    factor(m, first, a, lda, tau);
-    Reflectors(m, first, a, lda, tau).apply(true, a + first * lda, lda, n - first);
-    if (first < steps) factor(m - first, n - first, a + first * (lda + 1), lda, tau + first);
-}
-
-template <class T>
-void form(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
-    if (n <= whole) return form_columns(m, n, k, a, lda, tau);
-    auto make_unit = [&](int64_t j) {
-        std::fill_n(a + j * lda, m, T{0});
-        a[j * (lda + 1)] = 1;
-    };
-    for (int64_t j = k; j < n; ++j) make_unit(j);
-    for (int64_t end = k, first; end > 0; end = first) {
-        first = (end - 1) / widest * widest;
-        const Reflectors block(m - first, end - first, a + first * (lda + 1), lda, tau + first);
-        for (int64_t j = first; j < end; ++j) make_unit(j);
-        block.apply(false, a + first * (lda + 1), lda, n - first);
+void factor(DType dtype, int64_t m, int64_t n, char* a, int64_t lda, char* tau) {
+    if (n <= whole) {
+        if (dtype == DType::Float32) return factor_columns(m, n, reinterpret_cast<float*>(a), lda, reinterpret_cast<float*>(tau));
+        return factor_columns(m, n, reinterpret_cast<double*>(a), lda, reinterpret_cast<double*>(tau));
     }
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    const int64_t steps = std::min(m, n), first = steps <= whole ? steps : std::min(rounded(steps / 2, whole), widest);
+    factor(dtype, m, first, a, lda, tau);
+    Reflectors(dtype, m, first, a, lda, tau).apply(true, a + first * lda * item, lda, n - first);
+    if (first < steps) factor(dtype, m - first, n - first, a + first * (lda + 1) * item, lda, tau + first * item);
 }
 
 } // namespace
 
 void factor_by_reflectors(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
-    if (dtype == DType::Float32) return factor(m, n, static_cast<float*>(a), lda, static_cast<float*>(tau));
-    factor(m, n, static_cast<double*>(a), lda, static_cast<double*>(tau));
+    factor(dtype, m, n, static_cast<char*>(a), lda, static_cast<char*>(tau));
 }
 
-void form_reflectors(DType dtype, int64_t m, int64_t n, int64_t k, void* a, int64_t lda, const void* tau) {
-    if (dtype == DType::Float32) return form(m, n, k, static_cast<float*>(a), lda, static_cast<const float*>(tau));
-    form(m, n, k, static_cast<double*>(a), lda, static_cast<const double*>(tau));
+void form_reflectors(DType dtype, int64_t m, int64_t n, int64_t k, void* matrix, int64_t lda, const void* tau) {
+    if (n <= whole) {
+        if (dtype == DType::Float32) return form_columns(m, n, k, static_cast<float*>(matrix), lda, static_cast<const float*>(tau));
+        return form_columns(m, n, k, static_cast<double*>(matrix), lda, static_cast<const double*>(tau));
+    }
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    char* a = static_cast<char*>(matrix);
+    for (int64_t j = k; j < n; ++j) make_unit(dtype, j, a + j * lda * item, m);
+    for (int64_t end = k, first; end > 0; end = first) {
+        first = (end - 1) / widest * widest;
+        char* diagonal = a + first * (lda + 1) * item;
+        const Reflectors block(dtype, m - first, end - first, diagonal, lda, static_cast<const char*>(tau) + first * item);
+        for (int64_t j = first; j < end; ++j) make_unit(dtype, j, a + j * lda * item, m);
+        block.apply(false, diagonal, lda, n - first);
+    }
 }
 
 } // namespace kindling::library

@@ -130,7 +130,7 @@ int cholesky_by_halves(DType dtype, bool upper, int64_t n, void* a, int64_t lda)
     return cholesky(dtype, upper, n, {a, upper ? lda : 1, upper ? 1 : lda});
 }
 
-void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract) {
+void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract, bool conjugate_a) {
     Gemm product{};
     product.dtype = dtype;
     product.m = m;
@@ -147,6 +147,7 @@ void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part
     product.c_column = product.out_column = out.column;
     product.alpha = subtract ? -1 : 1;
     product.beta = subtract;
+    product.a_conjugate = conjugate_a;
     gemm(product);
 }
 

@@ -13,7 +13,12 @@ struct Part {
     int64_t row, column;
 };
 /// out = a @ b, or out -= a @ b, of m x k and k x n numbers.
-void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract);
+void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract, bool conjugate_a = false);
+/// Of float32 or float64.
+inline void put_number(DType dtype, void* at, double value) {
+    if (dtype == DType::Float32) *static_cast<float*>(at) = static_cast<float>(value);
+    else *static_cast<double*>(at) = value;
+}
 /// Copies m x n numbers; the matrices do not overlap.
 void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to);
 
