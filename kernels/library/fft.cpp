@@ -58,25 +58,33 @@ const FourierLoops<R>& loops() {
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// The radices of n; none if it has a prime factor that is too large.
-std::vector<int> radices_of(int64_t n) {
-    std::vector<int> radices;
+/// The radices of a length; none if it has a prime factor that is too large.
+struct Radices {
+    uint8_t values[40];  // 3^40 exceeds an int64
+    uint8_t count = 0;
+    const uint8_t* begin() const { return values; }
+    const uint8_t* end() const { return values + count; }
+    bool empty() const { return !count; }
+};
+Radices radices_of(int64_t n) {
+    Radices radices;
+    auto add = [&](int r) { radices.values[radices.count++] = static_cast<uint8_t>(r); };
     int twos = __builtin_ctzll(static_cast<uint64_t>(n));
     int64_t rest = n >> twos;
     if (twos % 3 == 1 && twos > 1) {
-        radices.push_back(16);
+        add(16);
         twos -= 4;
     }
-    for (; twos > 2; twos -= 3) radices.push_back(8);
-    if (twos) radices.push_back(1 << twos);
+    for (; twos > 2; twos -= 3) add(8);
+    if (twos) add(1 << twos);
     for (int r = 3; r <= largest_radix; r += 2)
-        for (; rest % r == 0; rest /= r) radices.push_back(r);
-    if (rest != 1) radices.clear();
+        for (; rest % r == 0; rest /= r) add(r);
+    if (rest != 1) radices.count = 0;
     return radices;
 }
 bool has_stages(int64_t n) { return n == 1 || !radices_of(n).empty(); }
 /// The cost of the stages, in passes of radix 8 over the blocks.
-double cost_of(const std::vector<int>& radices) {
+double cost_of(const Radices& radices) {
     double cost = 0;
     for (int r : radices) cost += r == 16 ? 1.6 : r == 8 ? 1 : r <= 4 ? 0.8 : 0.5 + 0.2 * r;
     return cost;
@@ -86,7 +94,7 @@ double cost_of(const std::vector<int>& radices) {
 template <class R>
 struct Stages {
     int64_t n = 0;
-    std::vector<int> radices;
+    Radices radices;
     std::vector<R> twiddles, roots;  // as FourierLoops::stage reads them, stage after stage
 
     void push(std::vector<R>& to, int64_t numerator, int64_t denominator) {
@@ -198,14 +206,13 @@ struct Split {
     int64_t first = 0;
     double cost = 0;
 };
-template <class R>
-Split split_of(int64_t n) {
+Split split_of(int64_t n, int64_t lane_count) {
     Split best;
     for (int64_t d = 2; d * d <= n; ++d) {
         if (n % d) continue;
         for (int64_t first : {d, n / d}) {
             int64_t second = n / first;
-            auto waste = [](int64_t count) { return static_cast<double>(round_up(count, lanes<R>)) / static_cast<double>(count); };
+            auto waste = [&](int64_t count) { return static_cast<double>(round_up(count, lane_count)) / static_cast<double>(count); };
             double cost = waste(second) * (cost_of(radices_of(first)) + 1.7) + waste(first) * (cost_of(radices_of(second)) + 0.7);
             if (std::max(first, second) > 4096) cost *= 2;  // blocks exceed the second cache
             if (!best.first || cost < best.cost) best = {first, cost};
@@ -226,12 +233,15 @@ int64_t padded_length(int64_t n) {
 /// From how many rows on blocks with a row in each lane, which take so many passes, are faster than rows one by one. The
 /// constants are measured: a pass costs more where the blocks that it combines lie pages apart, since they share the first
 /// cache's few lines of a set; the other two are what blocks and a row cost beside their passes.
-template <class R>
-int64_t least_rows_of(int64_t n, double passes) {
-    const Split split = has_stages(n) ? split_of<R>(n) : Split();
-    const int64_t padded = split.first ? 0 : padded_length(n);
-    auto row_of = [](int64_t length, double cost) { return static_cast<double>(length) / lanes<R> * cost + 22; };
-    const double row = padded ? 2 * row_of(padded, split_of<R>(padded).cost) : row_of(n, split.cost);
+int64_t least_rows_of(int64_t n, double passes, int64_t lane_count) {
+    Split split = has_stages(n) ? split_of(n, lane_count) : Split();
+    int64_t length = n, transforms = 1;
+    if (!split.first) {
+        length = padded_length(n);
+        transforms = 2;
+        split = split_of(length, lane_count);
+    }
+    const double row = static_cast<double>(transforms) * (static_cast<double>(length) / static_cast<double>(lane_count) * split.cost + 22);
     const double blocks = static_cast<double>(n) * (1.5 + passes) * (n % 256 > 1 ? 1 : 1.45) + 20;
     return static_cast<int64_t>(blocks / row) + 1;
 }
@@ -244,12 +254,13 @@ bool make_prime(Plan<R>& plan) {
     if (!has_stages(m)) return false;
     for (int64_t d = 2; d * d <= n; ++d)
         if (n % d == 0) return false;
-    for (int64_t generator = 2; static_cast<int64_t>(plan.powers.size()) < m; ++generator) {
-        plan.powers.assign(1, 1);
-        for (int64_t power = generator; power != 1; power = power * generator % n) plan.powers.push_back(power);
+    plan.powers.resize(static_cast<size_t>(m));
+    plan.logarithms.resize(static_cast<size_t>(m));
+    for (int64_t generator = 2, count = 0; count < m; ++generator) {
+        count = 0;
+        for (int64_t power = 1; !count || power != 1; power = power * generator % n) plan.powers[static_cast<size_t>(count++)] = power;
     }
     plan.first.make(m);
-    plan.logarithms.resize(static_cast<size_t>(m));
     Scratch<R> room(2 * m * block<R>);
     std::memset(room.data, 0, static_cast<size_t>(m * block<R>) * sizeof(R));
     for (int64_t q = 0; q < m; ++q) {
@@ -273,9 +284,9 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     if (use == Use::Blocks) {
         if (has_stages(n)) {
             plan->first.make(n);
-            plan->least_rows = least_rows_of<R>(n, cost_of(plan->first.radices));
+            plan->least_rows = least_rows_of(n, cost_of(plan->first.radices), lanes<R>);
         } else if (make_prime(*plan))
-            plan->least_rows = least_rows_of<R>(n, 2 * cost_of(plan->first.radices) + 3);
+            plan->least_rows = least_rows_of(n, 2 * cost_of(plan->first.radices) + 3, lanes<R>);
         return plan;
     }
     if (use == Use::Turns) {
@@ -288,7 +299,7 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
         }
         return plan;
     }
-    if (int64_t first = has_stages(n) ? split_of<R>(n).first : 0) {
+    if (int64_t first = has_stages(n) ? split_of(n, lanes<R>).first : 0) {
         int64_t second = n / first;
         if (use == Use::Turned) std::swap(first, second);
         plan->first.make(first);
