@@ -9,28 +9,7 @@
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
-template <class T>
-void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
-    T* x = static_cast<T*>(right);
-    const int64_t from = t.forward ? 0 : size - 1, next = t.forward ? 1 : -1;
-    for (int64_t c = 0; c < count; c += triangle_lanes<T>) {
-        int64_t i = from;
-        for (int64_t left = size - 1; left >= 0; --left, i += next) {
-            auto* known = reinterpret_cast<Lanes<T>*>(x + i * step + c);
-            Lanes<T> value = *known;
-            const T* factor = static_cast<const T*>(t.a) + i * (t.row + t.column);
-            if (!t.unit) *known = value /= *factor;
-            T* other = x + i * step + c;
-            for (int64_t k = 0; k < left; ++k) {    // what is known now leaves the equations behind
-                factor += next * t.row;
-                other += next * step;
-                *reinterpret_cast<Lanes<T>*>(other) -= *factor * value;
-            }
-        }
-    }
-}
-
-// Comparisons are of registers that the instruction set has: wider ones are taken apart.
+// Registers that the instruction set has: g++ keeps wider vectors in memory.
 #if defined(__AVX512F__)
 constexpr int own_bytes = 64;
 #elif defined(__AVX2__)
@@ -46,6 +25,27 @@ template <class T>
 Own<T>& own(T* x) { return *reinterpret_cast<Own<T>*>(x); }
 template <class T>
 const Own<T>& own(const T* x) { return *reinterpret_cast<const Own<T>*>(x); }
+template <class T>
+void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
+    T* x = static_cast<T*>(right);
+    const int64_t from = t.forward ? 0 : size - 1, next = t.forward ? 1 : -1;
+    for (int64_t c = 0; c < count; c += own_lanes<T>) {
+        int64_t i = from;
+        for (int64_t left = size - 1; left >= 0; --left, i += next) {
+            auto* known = reinterpret_cast<Own<T>*>(x + i * step + c);
+            Own<T> value = *known;
+            const T* factor = static_cast<const T*>(t.a) + i * (t.row + t.column);
+            if (!t.unit) *known = value /= *factor;
+            T* other = x + i * step + c;
+            for (int64_t k = 0; k < left; ++k) {    // what is known now leaves the equations behind
+                factor += next * t.row;
+                other += next * step;
+                *reinterpret_cast<Own<T>*>(other) -= *factor * value;
+            }
+        }
+    }
+}
+
 template <class T>
 constexpr T numbered[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -133,39 +133,47 @@ constexpr int unrolled = 1;     // four sums are sixteen registers, which there 
 
 template <class T>
 void reflect(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count) {
-    constexpr int64_t lanes = triangle_lanes<T>;
+    constexpr int64_t lanes = triangle_lanes<T>, own_step = own_lanes<T>;
     constexpr int few = 4;      // columns at a time, so that v is read for all and their sums do not wait for one another
+    constexpr int parts = 64 / own_bytes;
     for (const T* end = x + count * step; x != end; x += few * step) {
-        Lanes<T> sums[few] = {};
-        for (int64_t i = 0; i < rows; i += lanes) {
-            const Lanes<T> factor = *reinterpret_cast<const Lanes<T>*>(v + i);
+        Own<T> sums[few][parts] = {};
+        for (int64_t i = 0; i < rows; i += lanes)
 #pragma GCC unroll unrolled
-            for (int c = 0; c < few; ++c) sums[c] += factor * *reinterpret_cast<const Lanes<T>*>(x + c * step + i);
-        }
+            for (int part = 0; part < parts; ++part) {
+                const Own<T> factor = own(v + i + part * own_step);
+#pragma GCC unroll unrolled
+                for (int c = 0; c < few; ++c) sums[c][part] += factor * own(x + c * step + i + part * own_step);
+            }
         alignas(64) T partial[few][lanes], times[few];
 #pragma GCC unroll unrolled
-        for (int c = 0; c < few; ++c) *reinterpret_cast<Lanes<T>*>(partial[c]) = sums[c];
+        for (int c = 0; c < few; ++c)
+#pragma GCC unroll unrolled
+            for (int part = 0; part < parts; ++part) own(partial[c] + part * own_step) = sums[c][part];
         fold(partial, times);
         for (T& number : times) number *= tau;
-        for (int64_t i = 0; i < rows; i += lanes) {
-            const Lanes<T> factor = *reinterpret_cast<const Lanes<T>*>(v + i);
+        for (int64_t i = 0; i < rows; i += own_step) {
+            const Own<T> factor = own(v + i);
 #pragma GCC unroll unrolled
-            for (int c = 0; c < few; ++c) *reinterpret_cast<Lanes<T>*>(x + c * step + i) -= factor * times[c];
+            for (int c = 0; c < few; ++c) own(x + c * step + i) -= factor * times[c];
         }
     }
 }
 
 template <class T>
 T scale(T* x, int64_t count, T times) {
-    Lanes<T> sums = {};
-    for (const T* end = x + count; x != end; x += triangle_lanes<T>) {
-        auto& numbers = *reinterpret_cast<Lanes<T>*>(x);
-        const Lanes<T> scaled = numbers * times;
-        numbers = scaled;
-        sums += scaled * scaled;
-    }
+    constexpr int parts = 64 / own_bytes;
+    Own<T> sums[parts] = {};
+    for (const T* end = x + count; x != end;)
+#pragma GCC unroll unrolled
+        for (int part = 0; part < parts; ++part, x += own_lanes<T>) {
+            const Own<T> scaled = own(x) * times;
+            own(x) = scaled;
+            sums[part] += scaled * scaled;
+        }
     alignas(64) T partial[4][triangle_lanes<T>] = {}, totals[4];
-    *reinterpret_cast<Lanes<T>*>(partial[0]) = sums;
+#pragma GCC unroll unrolled
+    for (int part = 0; part < parts; ++part) own(partial[0] + part * own_lanes<T>) = sums[part];
     fold(partial, totals);
     return totals[0];
 }
