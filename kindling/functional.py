@@ -265,6 +265,8 @@ def tensordot(a, b, dims=2, out=None):
         return _ask(tensordot, (a, b), a, b, dims=dims, out=out)
     counted = isinstance(dims, Tensor)   # a number in a tensor: what it is too many for says so itself
     if counted:
+        if dims.numel() > 1 and len(dims) != 2:
+            raise AssertionError(f"dims tensor must have size 2 in first dimension, got {len(dims)}")
         dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
     if isinstance(dims, (list, tuple)):
         dims_a, dims_b = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)

@@ -137,6 +137,8 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), torch.tensor([[0, 1]]))
+torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), torch.tensor([0, 1, 1]))
 torch.cov(torch.ones(2, 3), fweights=torch.ones(3, dtype=torch.bool))
 torch.cov(torch.ones(2, 3), aweights=torch.ones(3, dtype=torch.complex64))
 torch.norm(torch.ones(2), 0, {})
