@@ -198,9 +198,9 @@ def long_step(kind, theirs, ours, call):
 
 
 def fewer_dims(kind, theirs, ours, call):
-    """Whether the second tensor has fewer dimensions than the first."""
-    sizes = [each.count(",") for each in re.findall(r"<\w+ (\[[^]]*\]) by", call)]
-    return len(sizes) > 1 and sizes[1] < sizes[0]
+    """Whether the second tensor has fewer dimensions than the first, and is no batch of vectors for it."""
+    sizes = [each.split(", ") for each in re.findall(r"<\w+ \[([^]]*)\] by", call)]
+    return len(sizes) > 1 and len(sizes[1]) < len(sizes[0]) and sizes[1] != sizes[0][:-1]
 
 
 def arguments_of(call):
@@ -1074,7 +1074,7 @@ KNOWN = [
     Known(r".*", r"^ValueError there, an answer here", r"is not a valid value for reduction", r"^an answer", "PyTorch's function for it looks at what its operator does not.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"cov\.\w+", r"^arguments after the call: value", r"^an answer", r"^an answer", "PyTorch subtracts the mean of a single number from that number itself.", "`cov` of a number without dimensions", lambda kind, theirs, ours, call: bool(re.search(r"cov[\w.]*\(<\w+ \[\] ", call))),
     Known(r"remainder_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "PyTorch's vector loop divides first.", "`fmod` and `remainder` of numbers whose quotient", lambda *told: "\nnan there" in told[3] and far_apart(*told)),
-    Known(r"linalg_lstsq\.\w+", r"^RuntimeError there, an answer here", r"doesn't match the broadcast shape|must match the size of tensor b", r"^an answer", "A right side of fewer dimensions is broadcast.", "`linalg.lstsq` broadcasts a right side", fewer_dims),
+    Known(r"linalg_lstsq\.\w+", r"^RuntimeError there, an answer here|^(result|arguments after the call): shape", r"doesn't match the broadcast shape|must match the size of tensor b|^an answer", r"^an answer", "A right side of fewer dimensions is broadcast.", "`linalg.lstsq` broadcasts a right side", fewer_dims),
     Known(r"fft_ifft\.out", r"^RuntimeError there, an answer here", r"Found dtype Complex(Double|Float) but expected", r"^an answer", "It casts as others do.", "`fft.ifft` of real numbers"),
     Known(r"rrelu_\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"bound must be finite", "The checks are those of rrelu.", "`rrelu_` with an infinite limit"),
     Known(r"clamp_?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"value cannot be converted to type", "PyTorch fills with a limit that is NaN before it looks at the other one.", "two limits of `clamp`", lambda kind, theirs, ours, call: "nan" in call.partition("\n")[0]),
