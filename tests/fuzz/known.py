@@ -432,6 +432,12 @@ def off_by_little(kind, theirs, ours, call):
     return apart(call)[1] <= 1e-5 or far_out(kind, theirs, ours, call)
 
 
+def base_beyond_dtype(kind, theirs, ours, call):
+    """Whether the base of a power is a number that the exponent's dtype has not."""
+    base = re.match(r"[^(]*\((-?[\d.]+(?:e[+-]?\d+)?),", call)
+    return bool(base) and abs(float(base[1])) > (65504 if "<float16" in call else 3.4e38)
+
+
 def written_as_itself(call):
     """Whether a statement under hooks writes to what another name of its operand stands for (`type_as` and its like give the tensor itself)."""
     found = re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+)\.\w+_\((v\d+)\)", call)
@@ -1288,6 +1294,7 @@ KNOWN = [
     Known(r".*", r"", r"", r"", "PyTorch takes another overload of the name first; asked for this one, it does what we do.", "Which overload of a name", lambda kind, theirs, ours, call: call.startswith("pybind11_"), "overload"),
     Known(r".*", r"^(Index|Runtime|Value)Error there, (Index|Runtime|Value)Error here", r"\(call\)$", r"\(call\)$", "Both refuse.", "with another class of exception", no_elements),
     Known(r".*", r"^(result|arguments after the call): stride$", r"^an answer", r"^an answer", "What follows whom of dimensions whose strides are alike.", "beside one that is permuted", shared_beside_permuted),
+    Known(r"pow\.Scalar\w*", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "The base is infinite in that dtype, and so is its logarithm, which PyTorch takes before.", "a base of a power beyond its dtype", base_beyond_dtype),
     Known(r"(floor_divide|heaviside)_\.\w+", r"^an answer there, RuntimeError in the gradient here", r"^an answer", r"derivative for aten::\w+_ is not implemented", "PyTorch forgets it of a view.", "also where it wrote to a view"),
     Known(r"_?embedding_bag\w*\.\w+", r"^result: shape", r"^an answer", r"^an answer", "Places of no indices.", "bags without indices", no_elements),
     Known(r"normal\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"standard deviation to be non-complex", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",
