@@ -160,6 +160,7 @@ OPERATORS(embedding) {
         doc("Scales down the rows that are looked up to a norm of at most max_norm"), raises_by_value(), in(space::Torch), not_differentiable(),
         kernel([](const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
             KINDLING_CHECK(Runtime, self.dim() == 2, "Expected 2-dimensional tensor, but got %ld-dimensional tensor for argument #1 'self' (while checking arguments for embedding_renorm_)", self.dim());
+            KINDLING_CHECK(Runtime, is_floating(self.dtype()) || self.is_complex(), "norm(): input dtype should be either floating point or complex. Got %s instead.", scalar_type_name(self.dtype()));
             Tensor flat = std::get<0>(_unique2(reshape(indices, {-1})));
             Tensor rows = index_select(self, 0, flat), norms = rows.numel() ? linalg_vector_norm(rows, Scalar(norm_type), generated::ints<1>(), true) : zeros({rows.size(0), 1}, to_real(rows.dtype()));
             Tensor factor = where(gt(norms, Scalar(max_norm)), div(number(max_norm), add(norms, number(1e-7))), number(1));

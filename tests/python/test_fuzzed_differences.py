@@ -137,6 +137,7 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.embedding_renorm_(torch.ones(1, 0, dtype=torch.int16), torch.tensor([0]), 1., 2.)
 torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), torch.tensor([[0, 1]]))
 torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), torch.tensor([0, 1, 1]))
 torch.cov(torch.ones(2, 3), fweights=torch.ones(3, dtype=torch.bool))
