@@ -86,7 +86,7 @@ def conditioned(operator, tensors):
                 for values in map(torch.linalg.svdvals, read):
                     least = values[..., -1]
                     ratio = values[..., 0][least > 0] / least[least > 0]
-                    most = max(most, float(ratio.max()) ** (1 + factor) * torch.finfo(x.dtype).eps if ratio.numel() else 0)
+                    most = max(most, float(ratio.max() ** (1 + factor)) * torch.finfo(x.dtype).eps if ratio.numel() else 0)
     return digits_left(4 * most)
 
 
