@@ -692,7 +692,7 @@ KNOWN = [
           "PyTorch has no fallback for several targets.", "List operators write in place to lazily conjugated"),
     Known(r"result_type\.\w+", r"^result: int \d+ there, str 'torch", r"", r"",
           "PyTorch's schema has the number of its ScalarType there.", "`torch.ops.aten.result_type` gives a dtype"),
-    Known(r".*", r"^RuntimeError( in the (second )?gradient)? there, \w+( answer| in the (second )?gradient)? here", r"INTERNAL ASSERT FAILED|MKL FFT error|ArrayRef: invalid slice|inconsistent range for TensorList output|Expected a proper Tensor but got None.*\((second )?gradient\)|"
+    Known(r".*", r"^RuntimeError( in the (second )?gradient)? there, \w+( answer| in the (second )?gradient)? here", r"INTERNAL ASSERT FAILED|MKL FFT error|could not construct a memory descriptor|ArrayRef: invalid slice|inconsistent range for TensorList output|Expected a proper Tensor but got None.*\((second )?gradient\)|"
           r"Could this error message be improved|start out of range \(expected|DispatchStub: missing|returned an invalid gradient at index", r"",
           "A defect of PyTorch's, which says so.", "stops with an internal assertion"),
     Known(r".*", r"^NotImplementedError there, RuntimeError here", r"attempted to run this operator with Meta tensors, but there was no fake impl|Could not run '\S+' with arguments from the 'Meta' backend",
