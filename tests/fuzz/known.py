@@ -1302,6 +1302,8 @@ KNOWN = [
     Known(r"_?(native_)?batch_norm\w*\.\w+", r"^(result|(second )?gradient): (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch takes the root of no variance for infinite.", "normalised with an `eps` of 0",
           lambda kind, theirs, ours, call: bool(re.search(r", (0\.0|0)(, (True|False))?\)\n|eps=0(\.0)?\b", call))),
     Known(r"tri[lu](_indices)?\.\w+", r"^(result|arguments after the call|gradient): (shape|value)", r"^an answer", r"^an answer", "PyTorch's sum of sizes and the offset wraps.", "diagonals as far as 64 bits go", lambda kind, theirs, ours, call: bool(re.search(r"[ =]-?\d{18,}[,)]", call.partition("\n")[0]))),
+    Known(r"linear\.\w+", r"^RuntimeError there, an answer here", r"self and mat2 must have the same dtype", r"^an answer", "A vector as weight with a bias.", "A vector as weight of `linear`",
+          lambda kind, theirs, ours, call: bool(re.match(r"[^<]*<[^<>]*>, <\w+ \[\d+\] ", call))),
     Known(r"(floor_divide|heaviside)_\.\w+", r"^an answer there, RuntimeError in the gradient here", r"^an answer", r"derivative for aten::\w+_ is not implemented", "PyTorch forgets it of a view.", "also where it wrote to a view"),
     Known(r"_?embedding_bag\w*\.\w+", r"^result: shape", r"^an answer", r"^an answer", "Places of no indices.", "bags without indices", no_elements),
     Known(r"normal\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"standard deviation to be non-complex", "torch.ops takes a tensor of no dimension for the number of another overload.", "a tensor of one element where it has a",
