@@ -6,7 +6,7 @@
 namespace kindling {
 
 AccumulateGrad::AccumulateGrad(Tensor variable_) : GradNode(Kind::Accumulate), variable(std::move(variable_)) {
-    sequence = ~uint64_t{0};         // runs as soon as it can
+    sequence = ~uint64_t{0}; // runs as soon as it can
     add_input(*variable.impl());
 }
 
@@ -14,9 +14,10 @@ AccumulateGrad::AccumulateGrad(Tensor variable_) : GradNode(Kind::Accumulate), v
 static bool layout_fits(const Tensor& grad, const Tensor& variable) {
     const TensorImpl *g = grad.impl(), *v = variable.impl();
     if (!v->non_overlapping_dense) return g->contiguous;
-    if (g->ndim > v->ndim) return g->contiguous;   // the variable's shape was changed since; with more dimensions now, the first count
+    if (g->ndim > v->ndim) return g->contiguous; // the variable's shape was changed since; with more dimensions now, the first count
     for (int64_t d = 0; d < grad.dim(); d++)
-        if (g->sizes()[static_cast<size_t>(d)] != 1 && g->strides()[static_cast<size_t>(d)] != v->strides()[static_cast<size_t>(d)]) return false;
+        if (g->sizes()[static_cast<size_t>(d)] != 1 && g->strides()[static_cast<size_t>(d)] != v->strides()[static_cast<size_t>(d)])
+            return false;
     return true;
 }
 
@@ -31,8 +32,9 @@ static Tensor copy_to_fit(const Tensor& grad, const Tensor& variable) {
 /// A sparse gradient is kept as it is where nobody else has it and its parts are contiguous.
 static Tensor keep_sparse(const Tensor& fresh) {
     const SparseParts& parts = parts_of(fresh);
-    if (fresh.impl()->use_count() != 1 || fresh.storage()->owners() != 1 || !parts.indices.is_contiguous() || !parts.values.is_contiguous()) return tape::clone(fresh);
-    if (is_coo(fresh) && element_count(fresh) > 1) parts_of(fresh).coalesced = false;   // as PyTorch leaves it
+    if (fresh.impl()->use_count() != 1 || fresh.storage()->owners() != 1 || !parts.indices.is_contiguous() || !parts.values.is_contiguous())
+        return tape::clone(fresh);
+    if (is_coo(fresh) && element_count(fresh) > 1) parts_of(fresh).coalesced = false; // as PyTorch leaves it
     return fresh;
 }
 
@@ -59,7 +61,8 @@ void AccumulateGrad::apply(Backward& b) {
         SpinGuard guard(meta.lock);
         old = meta.grad;
     }
-    if (meta.grad_dtype_set && meta.grad_dtype != DType::None && fresh.dtype() != meta.grad_dtype) fresh = tape::cast(fresh, meta.grad_dtype);
+    if (meta.grad_dtype_set && meta.grad_dtype != DType::None && fresh.dtype() != meta.grad_dtype)
+        fresh = tape::cast(fresh, meta.grad_dtype);
     if (b.differentiable) {
         const bool sparse = fresh.impl()->key & key::Layout;
         Tensor sum = old.defined() ? tape::add(old, fresh) : sparse ? tape::clone(fresh) : copy_to_fit(fresh, variable);
@@ -87,4 +90,4 @@ void AccumulateGrad::apply(Backward& b) {
     std::swap(meta.grad, keep);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -15,8 +15,11 @@ namespace kindling {
 namespace {
 
 /// A level between a batched tensor and the graph below; whether the tensor belongs to it, and whether it has a batch dimension there.
-struct Layer { Ref<BatchLevel> level; bool present, batched; };
-using Layers = std::vector<Layer>;   // newest first
+struct Layer {
+    Ref<BatchLevel> level;
+    bool present, batched;
+};
+using Layers = std::vector<Layer>; // newest first
 
 Tensor below(const Tensor& tensor, const Layers& layers) {
     Tensor t = tensor;
@@ -58,7 +61,7 @@ Tensor enter(const Tensor& inner, Layers layers);
 Tensor leave(const Tensor& tensor, Layers layers);
 
 struct UnbatchNode final : GradNode {
-    Layers layers;                                           // of the tensor whose gradient this gives
+    Layers layers; // of the tensor whose gradient this gives
     explicit UnbatchNode(Layers of) : GradNode(Kind::Other), layers(std::move(of)) {}
     const char* name() const override { return "UnbatchBackward0"; }
     void apply(Backward& backward) override {
@@ -69,15 +72,14 @@ struct UnbatchNode final : GradNode {
         for (const Layer& layer : layers) levels.push_back(layer.level.get());
         const Layers given = layers_of(backward.gradients[0], Span<BatchLevel*>(levels));
         Tensor gradient = leave(backward.gradients[0], given);
-        int64_t place = 0;                                   // the oldest level's dimension is the first
+        int64_t place = 0; // the oldest level's dimension is the first
         for (size_t i = layers.size(); i-- > 0;) {
             if (layers[i].batched && !given[i].batched) {
                 gradient = call_named(unsqueeze, gradient, place);
                 Sizes sizes = gradient.sizes();
                 sizes[static_cast<size_t>(place)] = layers[i].level->size;
                 gradient = call_named(expand, gradient, IntList(sizes));
-            } else if (!layers[i].batched && given[i].batched)
-                gradient = call_named(sum, gradient, IntList(&place, 1), false);
+            } else if (!layers[i].batched && given[i].batched) gradient = call_named(sum, gradient, IntList(&place, 1), false);
             place += layers[i].batched;
         }
         backward.results[0] = std::move(gradient);
@@ -85,7 +87,7 @@ struct UnbatchNode final : GradNode {
 };
 
 struct RebatchNode final : GradNode {
-    Layers layers;                                           // of the result whose gradient this takes
+    Layers layers; // of the result whose gradient this takes
     explicit RebatchNode(Layers of) : GradNode(Kind::Other), layers(std::move(of)) {}
     const char* name() const override { return "RebatchBackward0"; }
     void apply(Backward& backward) override {
@@ -98,7 +100,7 @@ struct RebatchNode final : GradNode {
 
 Tensor enter(const Tensor& inner, Layers layers) {
     if (!requires_grad(inner.impl())) return above(inner, layers);
-    layers[0].present = true;                                // it belongs to the newest level, if only as the same for all slices
+    layers[0].present = true; // it belongs to the newest level, if only as the same for all slices
     auto node = Ref<GradNode>::adopt(new UnbatchNode(layers));
     node->edges.emplace_back(gradient_edge(inner.impl()));
     Tensor header = above(detached(inner), layers);
@@ -117,7 +119,7 @@ Tensor leave(const Tensor& tensor, Layers layers) {
     return inner;
 }
 
-}  // namespace
+} // namespace
 
 Tensor enter_graph(const Tensor& tensor, Span<BatchLevel*> levels) {
     Layers layers = layers_of(tensor, levels);
@@ -139,7 +141,9 @@ void record_batched(const Operator& op, Value* arguments, Value* results, Span<B
         Below scope(true);
         call_autograd(op, given.values, results);
     }
-    auto settle = [&](Tensor& result) { if (result.defined()) result = leave_graph(result, levels); };
+    auto settle = [&](Tensor& result) {
+        if (result.defined()) result = leave_graph(result, levels);
+    };
     for (size_t r = 0; r < op.schema->results.size(); r++) {
         if (results[r].tag == Value::Tag::Tensor) {
             Tensor result = results[r].take_tensor();
@@ -150,4 +154,4 @@ void record_batched(const Operator& op, Value* arguments, Value* results, Span<B
     }
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -11,14 +11,14 @@ namespace kindling {
 
 ViewGeometry::ViewGeometry(const TensorImpl* base, const TensorImpl* view)
     : sizes(view->sizes()), strides(view->strides()), dtype(view->dtype), lazy((view->key ^ base->key) & key::lazy) {
-    int64_t bytes = view->offset * static_cast<int64_t>(item_size(view->dtype)) -
-                    base->offset * static_cast<int64_t>(item_size(base->dtype));
+    int64_t bytes =
+        view->offset * static_cast<int64_t>(item_size(view->dtype)) - base->offset * static_cast<int64_t>(item_size(base->dtype));
     offset = bytes / static_cast<int64_t>(item_size(view->dtype));
 }
 
 Tensor ViewGeometry::of(const Tensor& root) const {
-    static constinit NamedOperator view_as_real{"view_as_real", ""}, view_as_complex{"view_as_complex", ""},
-        conj{"_conj", ""}, neg{"_neg_view", ""};
+    static constinit NamedOperator view_as_real{"view_as_real", ""}, view_as_complex{"view_as_complex", ""}, conj{"_conj", ""},
+        neg{"_neg_view", ""};
     Tensor t = root;
     int64_t root_offset = root.storage_offset();
     if (t.is_complex() && !is_complex(dtype)) {
@@ -30,7 +30,8 @@ Tensor ViewGeometry::of(const Tensor& root) const {
         pair_strides.push_back(1);
         t = call_named(view_as_complex, tape::as_strided(t, pair_sizes, pair_strides, root_offset + 2 * offset));
     } else {
-        KINDLING_CHECK(Runtime, t.dtype() == dtype, "the history of a view as another dtype can't be made anew after an in-place "
+        KINDLING_CHECK(Runtime, t.dtype() == dtype,
+                       "the history of a view as another dtype can't be made anew after an in-place "
                        "write to its base");
         t = tape::as_strided(t, sizes, strides, root_offset + offset);
     }
@@ -51,7 +52,9 @@ struct NowhereNode final : GradNode {
     NowhereNode() : GradNode(Kind::Other) {}
     const char* name() const override { return "AsStridedBackward0"; }
     void apply(Backward&) override {
-        KINDLING_CHECK(Runtime, !edges[0].node, "the history of a view that was given other data, for which its base has no room, can't be made anew after an in-place write to its base");
+        KINDLING_CHECK(Runtime, !edges[0].node,
+                       "the history of a view that was given other data, for which its base has no room, can't be made anew after an "
+                       "in-place write to its base");
     }
 };
 
@@ -78,8 +81,7 @@ Ref<GradNode> CopySlices::view_node() const {
 
 CopySlices::CopySlices(TensorImpl* base, TensorImpl* view_, Ref<GradNode> write_)
     : GradNode(Kind::CopySlices), base_sizes(static_cast<const TensorImpl*>(base)->sizes()),
-      base_strides(static_cast<const TensorImpl*>(base)->strides()), base_dtype(base->dtype), view(base, view_),
-      write(std::move(write_)) {
+      base_strides(static_cast<const TensorImpl*>(base)->strides()), base_dtype(base->dtype), view(base, view_), write(std::move(write_)) {
     edges.emplace_back(gradient_edge(base));
     for (size_t i = 1; i < write->edges.size(); i++) edges.emplace_back(write->edges[i]);
 }
@@ -120,4 +122,4 @@ void CopySlices::apply(Backward& b) {
     for (size_t i = 1; i < edges.size(); i++) b.results[i] = std::move(results[i]);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -21,32 +21,38 @@ constexpr int deepest_on_one_stack = 60;
 constinit std::atomic<uint64_t> next_task{1};
 constinit std::atomic<bool> slots_taken{false};
 
-struct Capture { uint32_t input, result; };
+struct Capture {
+    uint32_t input, result;
+};
 
 struct Entry {
     explicit Entry(GradNode* n) : node(n) {}
     GradNode* node;
-    uint32_t waits = 0;              // edges into this node that have not delivered yet
-    bool needed = true;              // leads to a target
+    uint32_t waits = 0; // edges into this node that have not delivered yet
+    bool needed = true; // leads to a target
     bool visited = false, captured = false;
-    Tensor only;                     // the gradient of a node with one result
+    Tensor only; // the gradient of a node with one result
     std::unique_ptr<Tensor[]> many;
     Tensor* gradients() { return many ? many.get() : &only; }
 };
 
-}  // namespace
+} // namespace
 
 struct GraphTask {
     uint64_t id = next_task.fetch_add(1, std::memory_order_relaxed);
     BackwardOptions options;
     bool selective = false;
-    bool own_slots;                  // nodes remember their entry; else `index` does
+    bool own_slots; // nodes remember their entry; else `index` does
     std::vector<Entry> entries;
     std::unordered_map<const GradNode*, uint32_t> index;
     std::unordered_map<const GradNode*, std::vector<Capture>> captures;
-    std::vector<std::pair<uint64_t, uint32_t>> ready;   // a heap: sequence, entry
+    std::vector<std::pair<uint64_t, uint32_t>> ready; // a heap: sequence, entry
     std::vector<Tensor> captured;
-    struct Callback { void (*run)(void*); void (*drop)(void*); void* context; };
+    struct Callback {
+        void (*run)(void*);
+        void (*drop)(void*);
+        void* context;
+    };
     std::vector<Callback> callbacks;
     GraphTask* outer = nullptr;
     const Edge* roots = nullptr;
@@ -72,8 +78,10 @@ struct GraphTask {
         if (at != absent) return at;
         at = static_cast<uint32_t>(entries.size());
         entries.emplace_back(node);
-        if (own_slots) { node->engine_task = id; node->engine_slot = at; }
-        else index.emplace(node, at);
+        if (own_slots) {
+            node->engine_task = id;
+            node->engine_slot = at;
+        } else index.emplace(node, at);
         return at;
     }
 
@@ -92,7 +100,9 @@ struct GraphTask {
 
 /// Counts, for every node that can be reached, the edges that lead to it; and finds out which lead to a target.
 void GraphTask::plan(const Edge* roots, size_t count) {
-    struct Step { uint32_t entry, edge; };
+    struct Step {
+        uint32_t entry, edge;
+    };
     std::vector<Step> stack;
     for (size_t r = 0; r < count; r++) {
         if (!roots[r].node) continue;
@@ -136,11 +146,14 @@ void GraphTask::deliver(uint32_t at, uint32_t input, Tensor&& gradient) {
     KINDLING_ASSERT(input < inputs);
     if (inputs > 1 && !entry.many) entry.many = std::make_unique<Tensor[]>(inputs);
     Tensor& slot = entry.gradients()[input];
-    if (!slot.defined()) { slot = std::move(gradient); return; }
+    if (!slot.defined()) {
+        slot = std::move(gradient);
+        return;
+    }
     const TensorImpl* impl = slot.impl();
     // A sum nobody else can see grows in place.
-    if (!thread_state.grad_mode && impl->use_count() == 1 && impl->storage->owners() == 1 && impl->non_overlapping_dense &&
-        !impl->python && impl->dtype == gradient.dtype() && !(impl->key & key::slow) && !(gradient.impl()->key & key::slow)) {
+    if (!thread_state.grad_mode && impl->use_count() == 1 && impl->storage->owners() == 1 && impl->non_overlapping_dense && !impl->python &&
+        impl->dtype == gradient.dtype() && !(impl->key & key::slow) && !(gradient.impl()->key & key::slow)) {
         tape::add_(slot, gradient);
         return;
     }
@@ -158,8 +171,9 @@ static Tensor fitted(const Tensor& gradient, const InputMeta& meta, const char* 
             int64_t size = meta.sizes[want - 1 - i];
             fits = size == g.sizes()[have - 1 - i] || size == 1;
         }
-        KINDLING_CHECK(Runtime, fits, "Function %s returned an invalid gradient at index %zu - got %s but expected shape compatible with %s",
-                       from, position, str(g.sizes()).c_str(), str(IntList(meta.sizes)).c_str());
+        KINDLING_CHECK(Runtime, fits,
+                       "Function %s returned an invalid gradient at index %zu - got %s but expected shape compatible with %s", from,
+                       position, str(g.sizes()).c_str(), str(IntList(meta.sizes)).c_str());
         g = tape::sum_to(g, meta.sizes);
     }
     if (g.dtype() != meta.dtype) {
@@ -180,7 +194,7 @@ template <class T> static std::vector<T> copied(const std::vector<T>& list, Spin
 
 /// Hooks of the node's results, in the order they were made; then retain_grad.
 static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
-    auto apply = [&](GradHook* hook, Tensor& gradient) {   // also of a result that got no gradient: told as None
+    auto apply = [&](GradHook* hook, Tensor& gradient) { // also of a result that got no gradient: told as None
         Tensor changed = hook->on_tensor(gradient);
         if (changed.defined()) gradient = std::move(changed);
     };
@@ -199,7 +213,10 @@ static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
     }
     if (node->hooks->retains.empty()) return;
     // The tensors may die meanwhile in another thread, which then waits for this lock to take itself out of the list.
-    struct Kept { AutogradMeta* meta; Tensor value; };
+    struct Kept {
+        AutogradMeta* meta;
+        Tensor value;
+    };
     std::vector<Kept> kept;
     {
         SpinGuard guard(node->lock);
@@ -207,7 +224,8 @@ static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
             if (gradients[each.input].defined()) kept.push_back({each.meta, each.meta->grad});
     }
     auto input_of = [&](AutogradMeta* meta) -> const NodeHooks::Retain* {
-        for (auto& each : node->hooks->retains) if (each.meta == meta) return &each;
+        for (auto& each : node->hooks->retains)
+            if (each.meta == meta) return &each;
         return nullptr;
     };
     for (Kept& each : kept) {
@@ -240,9 +258,10 @@ void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* resu
         for (auto& hook : hooks) hook->before(gradients, count);
     }
     size_t edges = node->edges.size();
-    Few<Tensor, 4> seen;             // what went in, for the hooks that come after
+    Few<Tensor, 4> seen; // what went in, for the hooks that come after
     bool after = node->hooks && !node->hooks->after.empty();
-    if (after) for (size_t i = 0; i < count; i++) seen.push_back(gradients[i]);
+    if (after)
+        for (size_t i = 0; i < count; i++) seen.push_back(gradients[i]);
     if (node->computes(gradients, count)) {
         Backward backward{gradients, count, results, needed, options.keep_graph, options.create_graph};
         int32_t event = -1;
@@ -252,7 +271,12 @@ void GraphTask::call(Entry& entry, Tensor* gradients, size_t count, Tensor* resu
         int32_t inner = event < 0 ? -1 : begin_event(node->name(), ProfileEvent::Kind::Node, static_cast<int64_t>(node->sequence));
         struct End {
             int32_t event, inner;
-            ~End() { if (event >= 0) { end_event(inner); end_event(event); } }
+            ~End() {
+                if (event >= 0) {
+                    end_event(inner);
+                    end_event(event);
+                }
+            }
         } end{event, inner};
         bool meta = false;
         for (size_t i = 0; i < count; i++) meta |= gradients[i].defined() && gradients[i].is_meta();
@@ -322,7 +346,7 @@ void GraphTask::run_node(uint32_t at) {
         const Edge& edge = node->edges[i];
         if (!edge.node) continue;
         uint32_t next = find(edge.node.get());
-        if (next == absent) continue;   // an edge that was added while the graph ran
+        if (next == absent) continue; // an edge that was added while the graph ran
         if (results[i].defined()) deliver(next, edge.input, std::move(results[i]));
         if (--entries[next].waits == 0 && (!selective || entries[next].needed || entries[next].captured)) push(next);
     }
@@ -335,19 +359,24 @@ void GraphTask::run() {
     struct Restore {
         GraphTask* task;
         GradNode* node;
-        ~Restore() { autograd_thread.task = task; autograd_thread.running = node; autograd_thread.depth--; }
+        ~Restore() {
+            autograd_thread.task = task;
+            autograd_thread.running = node;
+            autograd_thread.depth--;
+        }
     } restore{before, running};
     autograd_thread.depth++;
     autograd_thread.task = this;
     outer = before;
-    Recording recording;             // from the first node that was made in a compiled call to the end
+    Recording recording; // from the first node that was made in a compiled call to the end
     while (!ready.empty()) {
         std::pop_heap(ready.begin(), ready.end(), earlier);
         uint32_t at = ready.back().second;
         ready.pop_back();
         autograd_thread.running = entries[at].node;
         thread_state.grad_mode = options.create_graph;
-        if (entries[at].node->deferred) [[unlikely]] recording.open();
+        if (entries[at].node->deferred) [[unlikely]]
+            recording.open();
         try {
             run_node(at);
         } catch (...) {
@@ -357,7 +386,7 @@ void GraphTask::run() {
     }
     autograd_thread.running = nullptr;
     recording.close();
-    for (size_t i = 0; i < callbacks.size(); i++) {   // a callback may queue further ones
+    for (size_t i = 0; i < callbacks.size(); i++) { // a callback may queue further ones
         Callback callback = callbacks[i];
         callback.run(callback.context);
     }
@@ -369,7 +398,7 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
     task.options = options;
     task.selective = target_count > 0;
     task.captured.resize(target_count);
-    std::vector<Ref<GradNode>> alive;                 // entries borrow their nodes; the roots hold them all
+    std::vector<Ref<GradNode>> alive; // entries borrow their nodes; the roots hold them all
     for (size_t r = 0; r < count; r++) alive.push_back(roots[r].node);
     for (size_t t = 0; t < target_count; t++) {
         if (!targets[t].node) continue;
@@ -383,7 +412,10 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
         // backward(inputs=...): leaves take their gradient as always, results keep theirs by retain_grad. As in torch their
         // nodes run, hooks and all, though nothing may need what they give.
         for (auto& entry : task.entries)
-            if (entry.captured) { entry.needed = true; entry.captured = false; }
+            if (entry.captured) {
+                entry.needed = true;
+                entry.captured = false;
+            }
     }
     {
         GradMode mode(options.create_graph);
@@ -408,18 +440,23 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
             ThreadState state = thread_state;
             std::exception_ptr error{};
         } deeper{task};
-        bool started = new_stack([](void* context) {
-            auto* d = static_cast<Deeper*>(context);
-            thread_state = d->state;
-            try { d->task.run(); } catch (...) { d->error = std::current_exception(); }
-        }, &deeper);
+        bool started = new_stack(
+            [](void* context) {
+                auto* d = static_cast<Deeper*>(context);
+                thread_state = d->state;
+                try {
+                    d->task.run();
+                } catch (...) { d->error = std::current_exception(); }
+            },
+            &deeper);
         if (!started) task.run();
         if (deeper.error) std::rethrow_exception(deeper.error);
     }
     // That a formula gave a view of another gradient is no reason not to write to what nobody else has.
     if (!options.create_graph)
         for (const Tensor& each : task.captured)
-            if (each.defined() && each.impl()->creation == Creation::NoGrad && each.impl()->use_count() == 1) each.impl()->creation = Creation::Default;
+            if (each.defined() && each.impl()->creation == Creation::NoGrad && each.impl()->use_count() == 1)
+                each.impl()->creation = Creation::Default;
     return std::move(task.captured);
 }
 
@@ -449,7 +486,7 @@ std::vector<GradNode*> task_order() {
     std::vector<GradNode*> order;
     const GraphTask* task = autograd_thread.task;
     if (!task) return order;
-    std::vector<uint32_t> waits(task->entries.size());     // as they were before anything ran
+    std::vector<uint32_t> waits(task->entries.size()); // as they were before anything ran
     for (const Entry& entry : task->entries)
         for (const Edge& edge : entry.node->edges)
             if (uint32_t at = edge.node ? task->find(edge.node.get()) : GraphTask::absent; at != GraphTask::absent) waits[at]++;
@@ -461,7 +498,7 @@ std::vector<GradNode*> task_order() {
     for (size_t r = 0; r < task->root_count; r++) {
         uint32_t at = task->roots[r].node ? task->find(task->roots[r].node.get()) : GraphTask::absent;
         if (at == GraphTask::absent || waits[at]) continue;
-        waits[at] = 1;                                     // a root that is named twice
+        waits[at] = 1; // a root that is named twice
         push(at);
     }
     while (!ready.empty()) {
@@ -487,7 +524,10 @@ static Tensor implicit_gradient(const Tensor& output) {
     KINDLING_CHECK(Runtime, output.numel() == 1, "grad can be implicitly created only for scalar outputs");
     KINDLING_CHECK(Runtime, output.is_floating_point(), "grad can be implicitly created only for real scalar outputs but got torch.%s",
                    name(output.dtype()));
-    if (output.impl()->key & key::Dispatch) [[unlikely]] { GradMode off(false); return tape::ones_like(output); }
+    if (output.impl()->key & key::Dispatch) [[unlikely]] {
+        GradMode off(false);
+        return tape::ones_like(output);
+    }
     return tape::ones_like(detached(output));
 }
 
@@ -505,13 +545,14 @@ std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges,
             seeds[i] = gradients[i];
         } else if (gradients[i].defined()) {
             seeds[i] = gradients[i];
-            KINDLING_CHECK(Runtime, gradients[i].sizes() == output.sizes(),
-                           "Mismatch in shape: grad_output[%zu] has a shape of torch.Size(%s) and output[%zu] has a shape of torch.Size(%s).",
-                           i, str(gradients[i].sizes()).c_str(), i, str(output.sizes()).c_str());
+            KINDLING_CHECK(
+                Runtime, gradients[i].sizes() == output.sizes(),
+                "Mismatch in shape: grad_output[%zu] has a shape of torch.Size(%s) and output[%zu] has a shape of torch.Size(%s).", i,
+                str(gradients[i].sizes()).c_str(), i, str(output.sizes()).c_str());
             KINDLING_CHECK(Runtime, gradients[i].is_complex() == output.is_complex(),
                            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                           "grad_output[%zu] has a dtype of torch.%s and output[%zu] has a dtype of torch.%s.", i,
-                           name(gradients[i].dtype()), i, name(output.dtype()));
+                           "grad_output[%zu] has a dtype of torch.%s and output[%zu] has a dtype of torch.%s.",
+                           i, name(gradients[i].dtype()), i, name(output.dtype()));
         } else if (requires_grad(output.impl())) {
             seeds[i] = implicit_gradient(output);
         }
@@ -526,7 +567,10 @@ std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges,
     }
     std::vector<Edge> targets(input_count);
     for (size_t i = 0; i < input_count; i++) {
-        if (!inputs[i].defined()) { targets[i] = input_edges[i]; continue; }
+        if (!inputs[i].defined()) {
+            targets[i] = input_edges[i];
+            continue;
+        }
         TensorImpl* impl = inputs[i].impl();
         KINDLING_CHECK(Runtime, requires_grad(impl), "One of the differentiated Tensors does not require grad");
         targets[i] = gradient_edge(impl);
@@ -538,13 +582,14 @@ std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges,
     for (size_t i = 0; i < input_count; i++)
         KINDLING_CHECK(Runtime, allow_unused || found[i].defined(),
                        "The differentiated Tensor at index %zu appears to not have been used in the graph. Set allow_unused=True if "
-                       "this is the desired behavior.", i);
+                       "this is the desired behavior.",
+                       i);
     return found;
 }
 
 std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, const Tensor* gradients, size_t gradient_count,
-                                          bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count,
-                                          bool accumulate, bool allow_unused) {
+                                          bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count, bool accumulate,
+                                          bool allow_unused) {
     return differentiate_ends(tensors, nullptr, count, gradients, gradient_count, keep_graph, create_graph, inputs, nullptr, input_count,
                               accumulate, allow_unused);
 }
@@ -553,4 +598,4 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
     differentiate_tensors(this, 1, &gradient, 1, retain_graph || create_graph, create_graph, nullptr, 0, true, true);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -10,7 +10,7 @@ namespace kindling {
 struct BackwardOptions {
     bool keep_graph = false;
     bool create_graph = false;
-    bool accumulate = true;          // false: autograd.grad, gradients of `targets` are returned
+    bool accumulate = true; // false: autograd.grad, gradients of `targets` are returned
     bool allow_unreachable = true;
 };
 
@@ -22,8 +22,8 @@ std::vector<Tensor> run_backward(const Edge* roots, size_t count, Tensor* gradie
 /// torch.autograd.backward / grad over tensors: checks, implicit gradients, then run_backward. Undefined gradients ask for
 /// the implicit ones. With `inputs`, `accumulate` says whether they gather into .grad or are returned.
 std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, const Tensor* gradients, size_t gradient_count,
-                                          bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count,
-                                          bool accumulate, bool allow_unused);
+                                          bool keep_graph, bool create_graph, const Tensor* inputs, size_t input_count, bool accumulate,
+                                          bool allow_unused);
 
 /// The same where a root or target may be an edge instead of a tensor.
 std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges, size_t count, const Tensor* gradients,
@@ -49,5 +49,5 @@ bool current_task_is_selective();
 /// A number for the task that runs, -1 outside.
 int64_t current_task();
 
-}  // namespace kindling
+} // namespace kindling
 #pragma GCC visibility pop

@@ -52,4 +52,4 @@ private:
     size_t size_ = 0, capacity_ = N;
 };
 
-}  // namespace kindling
+} // namespace kindling

@@ -40,14 +40,14 @@ uint64_t top_level(const Operator& op, const Value* arguments) {
 constexpr size_t most = 64;
 
 struct Call {
-    const Operator& op;              // the functional form, or what has none
+    const Operator& op; // the functional form, or what has none
     const OperatorPlan& plan;
     const uint64_t level;
     Value* arguments;
     Value* results;
-    Tensor tangents[most];           // of single arguments, by position
-    std::vector<Tensor> lists[4];    // of lists, in the order of op.list_positions
-    std::vector<Tensor> outputs, found;  // results one after another, and their tangents
+    Tensor tangents[most];              // of single arguments, by position
+    std::vector<Tensor> lists[4];       // of lists, in the order of op.list_positions
+    std::vector<Tensor> outputs, found; // results one after another, and their tangents
 
     Call(const Operator& op, uint64_t level, Value* arguments, Value* results)
         : op(op), plan(plan_of(op)), level(level), arguments(arguments), results(results) {}
@@ -118,7 +118,8 @@ Tensor Call::zeros_to_write(const Tensor& self) const {
     Tensor like;
     for (int i = 0; i < op.tensor_count; i++) {
         const Tensor& each = tangents[op.tensor_positions[i]];
-        if (const Batch* batch = batch_behind(each); batch && (!newest || batch->level->id > newest->level->id)) newest = batch, like = each;
+        if (const Batch* batch = batch_behind(each); batch && (!newest || batch->level->id > newest->level->id))
+            newest = batch, like = each;
     }
     BelowLevel below(level);
     if (!newest) return zeros_like(self);
@@ -207,7 +208,8 @@ void Call::of_view() {
     Value changed[most], values[8];
     for (size_t i = 0; i < op.argument_count(); i++) changed[i] = arguments[i];
     // What is taken by places in memory may look at more of it than the tensor does.
-    if (op.schema->find("storage_offset", 14) >= 0) tangents[at] = tangent_over_storage(Tensor::share(arguments[at].tensor), level, tangents[at]);
+    if (op.schema->find("storage_offset", 14) >= 0)
+        tangents[at] = tangent_over_storage(Tensor::share(arguments[at].tensor), level, tangents[at]);
     changed[at] = tangents[at];
     call(op, changed, values);
     take(values);
@@ -233,8 +235,10 @@ std::vector<std::pair<Tensor, Tensor>> Call::apply_rules(const Tensor* gradients
     using Kind = DerivativeRule::Given::Kind;
     std::vector<std::pair<Tensor, Tensor>> pairs;
     for (const DerivativeRule& rule : plan.rules) {
-        struct Place { Tensor argument, tangent; };
-        std::vector<Place> places;   // one for each gradient that the rule gives
+        struct Place {
+            Tensor argument, tangent;
+        };
+        std::vector<Place> places; // one for each gradient that the rule gives
         uint64_t wanted = 0;
         for (size_t t = 0; t < rule.targets.size(); t++) {
             uint8_t at = rule.targets[t];
@@ -257,9 +261,18 @@ std::vector<std::pair<Tensor, Tensor>> Call::apply_rules(const Tensor* gradients
         alive.reserve(rule.given.size());
         for (size_t i = 0; i < rule.given.size(); i++) {
             const auto& each = rule.given[i];
-            if (each.kind == Kind::Grad) { if (each.index < count) given[i] = gradients[each.index]; continue; }
-            if (each.kind == Kind::Grads) { given[i] = TensorList(gradients, count); continue; }
-            if (each.kind == Kind::Wanted) { given[i] = static_cast<int64_t>(wanted); continue; }
+            if (each.kind == Kind::Grad) {
+                if (each.index < count) given[i] = gradients[each.index];
+                continue;
+            }
+            if (each.kind == Kind::Grads) {
+                given[i] = TensorList(gradients, count);
+                continue;
+            }
+            if (each.kind == Kind::Wanted) {
+                given[i] = static_cast<int64_t>(wanted);
+                continue;
+            }
             const Value& v = each.kind == Kind::Result ? results[each.index] : arguments[each.index];
             OperatorPlan::How how = plan.saved[each.saved].how;
             given[i] = v;
@@ -304,7 +317,8 @@ void Call::by_derivative() {
         for (size_t i = 0; i < outputs.size(); i++) {
             if (!is_differentiable(i)) continue;
             gradients[i] = tape::zeros(outputs[i].sizes(), outputs[i].dtype(), outputs[i].device());
-            if (const Batch* batch = batch_behind(outputs[i])) gradients[i] = make_batched(gradients[i], batch->level, false);   // of its level
+            if (const Batch* batch = batch_behind(outputs[i]))
+                gradients[i] = make_batched(gradients[i], batch->level, false); // of its level
             set_requires_grad(gradients[i], true);
             inputs.push_back(gradients[i]);
             which.push_back(i);
@@ -321,15 +335,18 @@ void Call::by_derivative() {
     }
     if (roots.empty()) return;
     recorded = recorded && thread_state.grad_mode && !(thread_state.exclude & key::Autograd);
-    std::vector<Tensor> products = differentiate_tensors(roots.data(), roots.size(), seeds.data(), seeds.size(), recorded, recorded, inputs.data(),
-                                                         inputs.size(), false, true);
+    std::vector<Tensor> products = differentiate_tensors(roots.data(), roots.size(), seeds.data(), seeds.size(), recorded, recorded,
+                                                         inputs.data(), inputs.size(), false, true);
     for (size_t i = 0; i < which.size(); i++) found[which[i]] = std::move(products[i]);
 }
 
-constexpr const char* not_written = "has not been implemented yet.\nPlease file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?"
-    "template=feature-request.yml so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml";
+constexpr const char* not_written =
+    "has not been implemented yet.\nPlease file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?"
+    "template=feature-request.yml so that we can prioritize its implementation or submit a PR adding the implementation to "
+    "derivatives.yaml";
 [[noreturn]] void fail_missing(const Operator& op, const char* why) {
-    fail(ErrorKind::NotImplemented, "Trying to use forward AD with %s that does not support it because it %s", op.form == Form::Out ? (std::string(op.name()) + "_out").c_str() : op.name(), why);
+    fail(ErrorKind::NotImplemented, "Trying to use forward AD with %s that does not support it because it %s",
+         op.form == Form::Out ? (std::string(op.name()) + "_out").c_str() : op.name(), why);
 }
 
 /// The tangents of the results, which are there.
@@ -344,9 +361,9 @@ void Call::compute() {
         else if (op.body == Body::View) of_view();
         else if (op.has(trait::Linear)) linear();
         else if (op.has(trait::Multilinear)) multilinear();
-        else if (plan.kind != Kind::Rules)
-            fail_missing(op, not_written);
-        else if (pointwise && !outputs[0].is_complex() && std::none_of(tangents, tangents + most, [](const Tensor& t) { return t.defined() && t.is_complex(); }))
+        else if (plan.kind != Kind::Rules) fail_missing(op, not_written);
+        else if (pointwise && !outputs[0].is_complex() &&
+                 std::none_of(tangents, tangents + most, [](const Tensor& t) { return t.defined() && t.is_complex(); }))
             each_by_derivative();
         else by_derivative();
     } catch (const Error& error) {
@@ -361,7 +378,8 @@ bool Call::is_shared(const Tensor& tangent, const Tensor& out) const {
         return other.defined() && other.storage() == tangent.storage() && argument.storage() != out.storage();
     };
     for (int i = 0; i < op.tensor_count; i++)
-        if (uint8_t at = op.tensor_positions[i]; tangents[at].defined() && same(tangents[at], Tensor::share(arguments[at].tensor))) return true;
+        if (uint8_t at = op.tensor_positions[i]; tangents[at].defined() && same(tangents[at], Tensor::share(arguments[at].tensor)))
+            return true;
     for (int i = 0; i < op.list_count; i++)
         for (size_t j = 0; j < lists[i].size(); j++)
             if (same(lists[i][j], arguments[op.list_positions[i]].tensors[j])) return true;
@@ -372,7 +390,7 @@ void Call::attach() {
     for (size_t i = 0; i < outputs.size(); i++) {
         if (!is_differentiable(i)) continue;
         Tensor out = outputs[i];
-        bool given = false;          // an argument handed back as it came keeps its own
+        bool given = false; // an argument handed back as it came keeps its own
         each_tensor(op, arguments, [&](TensorImpl* tensor) { given |= tensor == out.impl(); });
         if (given) continue;
         Tensor tangent = std::move(found[i]);
@@ -421,7 +439,7 @@ void call_functional(const Operator& op, uint64_t level, Value* arguments, Value
 
 void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* results) {
     const Operator& home = *op.functional;
-    if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results);   // lists: each member is written to by itself
+    if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results); // lists: each member is written to by itself
     Tensor self = Tensor::share(arguments[0].tensor);
     Call c(home, level, arguments, results);
     using Kind = OperatorPlan::Kind;
@@ -439,10 +457,10 @@ void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* r
         if (!differentiable) return;
         Tensor old = tangent_of(self.impl(), level);
         BelowLevel below(level);
-        if (old.defined()) tape::zero_(old);     // what is written does not depend on what was there
+        if (old.defined()) tape::zero_(old); // what is written does not depend on what was there
         return;
     }
-    if (home.body == Body::View) {               // transpose_ and its kin: the header changes, the memory does not
+    if (home.body == Body::View) { // transpose_ and its kin: the header changes, the memory does not
         c.name_outputs();
         c.found.assign(1, Tensor());
         BelowLevel below(level);
@@ -476,7 +494,8 @@ void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* r
         before = tape::clone(self);
         call(op, arguments, results);
     }
-    for (size_t i = 0; i < home.argument_count(); i++) copy[i] = arguments[i].is_tensor() && arguments[i].tensor == self.impl() ? Value(before) : arguments[i];
+    for (size_t i = 0; i < home.argument_count(); i++)
+        copy[i] = arguments[i].is_tensor() && arguments[i].tensor == self.impl() ? Value(before) : arguments[i];
     c.arguments = copy;
     c.compute();
     Tensor tangent = std::move(c.found[0]);
@@ -487,7 +506,7 @@ void call_inplace(const Operator& op, uint64_t level, Value* arguments, Value* r
     write_tangent(self, level, tangent);
 }
 
-}  // namespace
+} // namespace
 
 bool call_forward(const Operator& op, Value* arguments, Value* results) {
     if (!thread_state.forward_grad_mode || thread_state.inference_mode) return false;
@@ -508,4 +527,4 @@ bool call_forward(const Operator& op, Value* arguments, Value* results) {
     return true;
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -12,13 +12,15 @@ struct Tangents : RefCounted {
         uint64_t level;
         Tensor value;
         Tangents* of;
-        One* next = nullptr;                      // of the same tensor
-        One *before = nullptr, *after = nullptr;  // of the same level
+        One* next = nullptr;                     // of the same tensor
+        One *before = nullptr, *after = nullptr; // of the same level
     };
     One* first = nullptr;
     ~Tangents();
 };
-inline void release(Tangents* tangents) { if (tangents->drop()) delete tangents; }
+inline void release(Tangents* tangents) {
+    if (tangents->drop()) delete tangents;
+}
 
 /// Opens a level within those that are open; gives its number, larger than theirs. Closing it drops its tangents.
 uint64_t enter_forward_level();
@@ -54,8 +56,8 @@ struct BelowLevel {
 struct OperatorPlan;
 /// The tangent of a scalar body's result, from those of its arguments (by position, undefined: none). With `value`, one loop
 /// computes value and tangent.
-Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Value* arguments, const Tensor* tangents,
-                         const Tensor& result, Tensor* value);
+Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Value* arguments, const Tensor* tangents, const Tensor& result,
+                         Tensor* value);
 
-}  // namespace kindling
+} // namespace kindling
 #pragma GCC visibility pop

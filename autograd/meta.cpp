@@ -16,7 +16,7 @@ AutogradMeta& need_meta(TensorImpl* impl) {
     return *impl->autograd;
 }
 
-static constinit SpinLock left_lock;   // of all `left_at`
+static constinit SpinLock left_lock; // of all `left_at`
 
 static void erase_retain(GradNode& node, AutogradMeta* meta) {
     if (!node.hooks) return;
@@ -83,7 +83,7 @@ Ref<GradNode> grad_fn(TensorImpl* impl) {
         }
         SpinGuard guard(meta.lock);
         if (impl->view_version != now) {
-            std::swap(meta.grad_fn, node);   // the old one goes when the lock is open again: that may run anything
+            std::swap(meta.grad_fn, node); // the old one goes when the lock is open again: that may run anything
             meta.output = 0;
             impl->view_version = now;
             if (meta.grad_fn) impl->key |= key::Autograd;
@@ -93,7 +93,7 @@ Ref<GradNode> grad_fn(TensorImpl* impl) {
 }
 
 Ref<GradNode> grad_accumulator(TensorImpl* impl) {
-    if (!impl->requires_grad) return {};   // a view that nobody recorded has nowhere to send its gradient, whatever its base is
+    if (!impl->requires_grad) return {}; // a view that nobody recorded has nowhere to send its gradient, whatever its base is
     AutogradMeta& meta = need_meta(impl);
     if (meta.stands_for) return meta.stands_for;
     {
@@ -166,10 +166,10 @@ static void fail_view_written(TensorImpl* impl, bool indirectly) {
     GradNode* node = impl->autograd ? impl->autograd->grad_fn.get() : nullptr;
     Creation creation = impl->creation;
     std::string text;
-    if (creation == Creation::Inference || creation == Creation::NoGrad || !node) {    // without a node no gradient was recorded
-        std::string prefix = node ? format("Output %u of %s is a view of a view which was created in", impl->autograd->output,
-                                           short_name(*node).c_str())
-                                  : std::string("A view was created in");
+    if (creation == Creation::Inference || creation == Creation::NoGrad || !node) { // without a node no gradient was recorded
+        std::string prefix =
+            node ? format("Output %u of %s is a view of a view which was created in", impl->autograd->output, short_name(*node).c_str())
+                 : std::string("A view was created in");
         bool inference = creation == Creation::Inference;
         text = prefix + format(" %s mode and %s modified inplace %s.", inference ? "inference" : "no_grad", is,
                                inference ? "in normal mode" : "with grad mode enabled");
@@ -177,21 +177,22 @@ static void fail_view_written(TensorImpl* impl, bool indirectly) {
         text = format("Output %u of %s is a view and %s modified inplace.", impl->autograd->output, short_name(*node).c_str(), is);
     }
     switch (creation) {
-        case Creation::MultiOutput:
-            text += " This view is the output of a function that returns multiple views. Such functions do not allow the output "
-                    "views to be modified inplace. You should replace the inplace operation by an out-of-place one.";
-            break;
-        case Creation::NoGrad: case Creation::Inference:
-            text += format(" Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-                           "moving both the view and the inplace either both inside the %s block (if you don't want the inplace "
-                           "to be tracked) or both outside (if you want the inplace to be tracked).",
-                           creation == Creation::NoGrad ? "no_grad" : "inference_mode");
-            break;
-        default:
-            text += " This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-                    "logic to handle view+inplace would override the custom backward associated with the custom Function, "
-                    "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
-                    "custom Function.";
+    case Creation::MultiOutput:
+        text += " This view is the output of a function that returns multiple views. Such functions do not allow the output "
+                "views to be modified inplace. You should replace the inplace operation by an out-of-place one.";
+        break;
+    case Creation::NoGrad:
+    case Creation::Inference:
+        text += format(" Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+                       "moving both the view and the inplace either both inside the %s block (if you don't want the inplace "
+                       "to be tracked) or both outside (if you want the inplace to be tracked).",
+                       creation == Creation::NoGrad ? "no_grad" : "inference_mode");
+        break;
+    default:
+        text += " This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+                "logic to handle view+inplace would override the custom backward associated with the custom Function, "
+                "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
+                "custom Function.";
     }
     throw Error(ErrorKind::Runtime, std::move(text));
 }
@@ -300,7 +301,7 @@ void set_requires_grad(const Tensor& tensor, bool value) {
 [[gnu::cold]] void retain_grad(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
     KINDLING_CHECK(Runtime, requires_grad(impl), "can't retain_grad on Tensor that has requires_grad=False");
-    if (never_recorded(impl)) return;   // as torch: also of a view that was never asked for its history
+    if (never_recorded(impl)) return; // as torch: also of a view that was never asked for its history
     if (is_leaf(impl) || impl->autograd->retains_grad) return;
     AutogradMeta& meta = *impl->autograd;
     meta.retains_grad = true;
@@ -368,19 +369,19 @@ Tensor base_of(const Tensor& tensor) { return tensor.impl()->base ? Tensor::shar
 /// The name of a dtype's C++ type, which torch's text has here.
 [[gnu::cold]] static const char* type_name(DType dtype) {
     switch (dtype) {
-        case DType::UInt8: return "unsigned char";
-        case DType::Int8: return "signed char";
-        case DType::Int16: return "short";
-        case DType::Int32: return "int";
-        case DType::Int64: return "long";
-        case DType::Float16: return "c10::Half";
-        case DType::BFloat16: return "c10::BFloat16";
-        case DType::Float32: return "float";
-        case DType::Float64: return "double";
-        case DType::Complex64: return "c10::complex<float>";
-        case DType::Complex128: return "c10::complex<double>";
-        case DType::Bool: return "bool";
-        default: return scalar_type_name(dtype);
+    case DType::UInt8: return "unsigned char";
+    case DType::Int8: return "signed char";
+    case DType::Int16: return "short";
+    case DType::Int32: return "int";
+    case DType::Int64: return "long";
+    case DType::Float16: return "c10::Half";
+    case DType::BFloat16: return "c10::BFloat16";
+    case DType::Float32: return "float";
+    case DType::Float64: return "double";
+    case DType::Complex64: return "c10::complex<float>";
+    case DType::Complex128: return "c10::complex<double>";
+    case DType::Bool: return "bool";
+    default: return scalar_type_name(dtype);
     }
 }
 
@@ -396,10 +397,12 @@ Tensor base_of(const Tensor& tensor) { return tensor.impl()->base ? Tensor::shar
                    type_name(grad.dtype()), scalar_type_name(wanted));
     KINDLING_CHECK(Runtime, grad.device().type == impl->device.type,
                    "attempting to assign a gradient with device type '%s' to a tensor with device type '%s'. Please ensure that "
-                   "the gradient and the tensor are on the same device", name(grad.device().type), name(impl->device.type));
+                   "the gradient and the tensor are on the same device",
+                   name(grad.device().type), name(impl->device.type));
     KINDLING_CHECK(Runtime, grad.sizes() == impl->sizes(),
                    "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that the gradient and "
-                   "the tensor are the same size", str(grad.sizes()).c_str(), str(impl->sizes()).c_str());
+                   "the tensor are the same size",
+                   str(grad.sizes()).c_str(), str(impl->sizes()).c_str());
 }
 
 // ---- Tensor's own members
@@ -416,7 +419,10 @@ void Tensor::set_grad(const Tensor& grad) const {
     meta.grad = grad;
 }
 
-const Tensor& Tensor::requires_grad_(bool value) const { set_requires_grad(*this, value); return *this; }
+const Tensor& Tensor::requires_grad_(bool value) const {
+    set_requires_grad(*this, value);
+    return *this;
+}
 bool Tensor::is_leaf() const { return kindling::is_leaf(impl_.get()); }
 
-}  // namespace kindling
+} // namespace kindling

@@ -9,22 +9,22 @@ struct Tangents;
 
 struct AutogradMeta {
     Tensor grad;
-    Ref<Tangents> tangents;              // autograd/forward.h
+    Ref<Tangents> tangents; // autograd/forward.h
     Ref<GradNode> grad_fn;
-    GradNode* accumulator = nullptr;     // weak: the one AccumulateGrad of a leaf while any graph uses it
-    Ref<GradNode> stands_for;            // of a leaf's stand-in (unpacked by hooks): the accumulator of the leaf itself
+    GradNode* accumulator = nullptr; // weak: the one AccumulateGrad of a leaf while any graph uses it
+    Ref<GradNode> stands_for;        // of a leaf's stand-in (unpacked by hooks): the accumulator of the leaf itself
     TensorImpl* owner = nullptr;
-    uint32_t output = 0;                 // which result of grad_fn this tensor is
+    uint32_t output = 0; // which result of grad_fn this tensor is
     bool retains_grad = false;
-    Ref<GradNode> retained_at;           // where the gradient is kept if not at grad_fn: squeeze_ and its kin leave that where it was
-    GradNode* left_at = nullptr;         // where it is kept after detach_(), which alone must not keep the graph; see forget_left()
+    Ref<GradNode> retained_at;   // where the gradient is kept if not at grad_fn: squeeze_ and its kin leave that where it was
+    GradNode* left_at = nullptr; // where it is kept after detach_(), which alone must not keep the graph; see forget_left()
     bool grad_dtype_set = false;
     DType grad_dtype = DType::None;
-    std::vector<Ref<GradHook>> hooks;    // of leaves; a result's hooks are in its grad_fn
-    std::vector<Ref<GradHook>> accumulated;  // run after a leaf's gradient was added up
-    void* python_hooks = nullptr;        // `_backward_hooks`, an owned Python dict
-    const GradNode* python_hooks_node = nullptr;  // the grad_fn they were registered with, for comparing only
-    void* python_accumulated = nullptr;  // `_post_accumulate_grad_hooks`
+    std::vector<Ref<GradHook>> hooks;            // of leaves; a result's hooks are in its grad_fn
+    std::vector<Ref<GradHook>> accumulated;      // run after a leaf's gradient was added up
+    void* python_hooks = nullptr;                // `_backward_hooks`, an owned Python dict
+    const GradNode* python_hooks_node = nullptr; // the grad_fn they were registered with, for comparing only
+    void* python_accumulated = nullptr;          // `_post_accumulate_grad_hooks`
     std::string name;
     SpinLock lock;
 };
@@ -43,7 +43,9 @@ Ref<GradNode> grad_accumulator(TensorImpl* impl);
 Edge gradient_edge(TensorImpl* impl);
 bool is_leaf(TensorImpl* impl);
 /// Whether its gradient would go anywhere: that of a view which nobody recorded goes nowhere, though it requires grad as its base does.
-inline bool leads_on(TensorImpl* impl) { return requires_grad(impl) && (!impl->base || impl->requires_grad || (impl->autograd && impl->autograd->grad_fn) || grad_fn(impl)); }
+inline bool leads_on(TensorImpl* impl) {
+    return requires_grad(impl) && (!impl->base || impl->requires_grad || (impl->autograd && impl->autograd->grad_fn) || grad_fn(impl));
+}
 
 /// Makes `node` the history of a fresh result.
 void set_history(TensorImpl* impl, GradNode* node);
@@ -67,5 +69,5 @@ Tensor base_of(const Tensor& tensor);
 /// torch's checks of `x.grad = value`.
 void check_grad(const TensorImpl* impl, const Tensor& grad);
 
-}  // namespace kindling
+} // namespace kindling
 #pragma GCC visibility pop

@@ -50,7 +50,7 @@ void release(GradNode* node) {
         if (!node->drop()) return;
         if (meta->accumulator == node) meta->accumulator = nullptr;
     } else if (node->weakly_held) {
-        Ref<GradNode> holder = node->hooks->weak_holder;   // the same with its lock
+        Ref<GradNode> holder = node->hooks->weak_holder; // the same with its lock
         SpinGuard guard(holder->lock);
         if (!node->drop()) return;
         static_cast<CopySlices*>(holder.get())->written_view = nullptr;
@@ -82,7 +82,10 @@ const char* node_name(const Operator& op) {
     bool letter_before = false;
     for (size_t i = 0; i < length; i++) {
         unsigned char c = static_cast<unsigned char>(source[i]);
-        if (c == '_') { letter_before = false; continue; }
+        if (c == '_') {
+            letter_before = false;
+            continue;
+        }
         bool letter = std::isalpha(c);
         name += static_cast<char>(letter && !letter_before ? std::toupper(c) : c);
         letter_before = letter;
@@ -102,4 +105,4 @@ std::string short_name(const GradNode& node) {
     return name.substr(0, at) + (number == "0" ? "" : number);
 }
 
-}  // namespace kindling
+} // namespace kindling

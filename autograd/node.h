@@ -46,7 +46,7 @@ struct Edge {
 /// What a gradient must look like to be taken in; the engine sums and casts it so.
 struct InputMeta {
     SmallVector<int64_t, 4> sizes;
-    DType dtype = DType::None;       // None: this result takes no gradient
+    DType dtype = DType::None; // None: this result takes no gradient
     Device device;
     bool subclass = false;
     InputMeta() = default;
@@ -64,30 +64,38 @@ struct GradHook : RefCounted {
     virtual void after(Tensor*, size_t, const Tensor*, size_t) {}
     /// The Python object, for garbage collection and introspection; null for C++ hooks.
     virtual void* python() { return nullptr; }
-    unsigned number = 0;        // of hooks registered from C++, for taking them back
+    unsigned number = 0; // of hooks registered from C++, for taking them back
 };
-inline void release(GradHook* hook) { if (hook->drop()) delete hook; }
+inline void release(GradHook* hook) {
+    if (hook->drop()) delete hook;
+}
 
 struct NodeHooks {
-    struct OfTensor { Ref<GradHook> hook; uint32_t input; };
-    struct Retain { AutogradMeta* meta; uint32_t input; };   // `retain_grad` of a result that still lives
+    struct OfTensor {
+        Ref<GradHook> hook;
+        uint32_t input;
+    };
+    struct Retain {
+        AutogradMeta* meta;
+        uint32_t input;
+    }; // `retain_grad` of a result that still lives
     std::vector<OfTensor> tensor_hooks;
     std::vector<Retain> retains;
     std::vector<Ref<GradHook>> before, after;
-    Ref<GradNode> weak_holder;       // the CopySlices that points at this node without keeping it
+    Ref<GradNode> weak_holder; // the CopySlices that points at this node without keeping it
 };
 
 struct CopySlices;
 
 /// What the engine hands a node.
 struct Backward {
-    Tensor* gradients;           // may be changed and moved from
+    Tensor* gradients; // may be changed and moved from
     size_t gradient_count;
-    Tensor* results;             // one per edge, undefined at first
-    const bool* needed = nullptr;  // per edge; null: all edges that lead anywhere
+    Tensor* results;              // one per edge, undefined at first
+    const bool* needed = nullptr; // per edge; null: all edges that lead anywhere
     bool keep_graph = false;
-    bool differentiable = false; // create_graph: what is computed here is recorded
-    const CopySlices* slices = nullptr;  // of a node that wrote to a view: the history of the base, which calls it
+    bool differentiable = false;        // create_graph: what is computed here is recorded
+    const CopySlices* slices = nullptr; // of a node that wrote to a view: the history of the base, which calls it
 };
 
 struct GradNode : RefCounted {
@@ -97,12 +105,12 @@ struct GradNode : RefCounted {
     Few<InputMeta, 1> inputs;
     uint64_t sequence;
     std::unique_ptr<NodeHooks> hooks;
-    void* python = nullptr;          // the Python object of this node, borrowed (Kind::Python: owned through `own_python`)
-    void* metadata = nullptr;        // a Python dict, owned; anomaly mode keeps the forward traceback there
-    Ref<GradNode> anomaly_parent;    // the node whose backward made this one
+    void* python = nullptr;       // the Python object of this node, borrowed (Kind::Python: owned through `own_python`)
+    void* metadata = nullptr;     // a Python dict, owned; anomaly mode keeps the forward traceback there
+    Ref<GradNode> anomaly_parent; // the node whose backward made this one
     Kind kind = Kind::Operation;
-    bool deferred = false;           // made while loops were put off: its backward pass puts them off, too
-    bool weakly_held = false;        // `hooks->weak_holder` is there
+    bool deferred = false;    // made while loops were put off: its backward pass puts them off, too
+    bool weakly_held = false; // `hooks->weak_holder` is there
     mutable SpinLock lock;
     // The engine's: which entry of the running task this node is.
     uint64_t engine_task = 0;
@@ -130,7 +138,10 @@ struct GradNode : RefCounted {
         return *hooks;
     }
     /// Adds a result this node takes a gradient for; gives its number.
-    uint32_t add_input(const TensorImpl& tensor) { inputs.emplace_back(tensor); return static_cast<uint32_t>(inputs.size() - 1); }
+    uint32_t add_input(const TensorImpl& tensor) {
+        inputs.emplace_back(tensor);
+        return static_cast<uint32_t>(inputs.size() - 1);
+    }
 };
 
 /// Frees a Python dict or object a node owns; set by bindings.
@@ -143,20 +154,20 @@ extern void (*on_anomaly_error)(GradNode* node);
 /// What a thread knows about the tape.
 struct AutogradThread {
     uint64_t sequence = 0;
-    GradNode* released = nullptr;    // nodes waiting to be deleted
+    GradNode* released = nullptr; // nodes waiting to be deleted
     bool releasing = false;
-    int saved_hooks = 0;             // saved_tensors_hooks in force
+    int saved_hooks = 0; // saved_tensors_hooks in force
     const char* saved_hooks_disabled = nullptr;
-    GradNode* running = nullptr;     // the node whose backward runs
+    GradNode* running = nullptr; // the node whose backward runs
     struct GraphTask* task = nullptr;
-    int depth = 0;                   // of re-entrant backward calls
+    int depth = 0; // of re-entrant backward calls
 };
 extern constinit thread_local AutogradThread autograd_thread __attribute__((tls_model("initial-exec")));
 
 /// Adds up a leaf's gradient: the last node of a path.
 struct AccumulateGrad final : GradNode {
     Tensor variable;
-    std::mutex busy;                 // held while a gradient is added, which several threads may do
+    std::mutex busy; // held while a gradient is added, which several threads may do
     explicit AccumulateGrad(Tensor variable);
     const char* name() const override { return "torch::autograd::AccumulateGrad"; }
     void apply(Backward& backward) override;
@@ -167,5 +178,5 @@ const char* node_name(const Operator& op);
 /// The name as torch's messages print it, without "Backward" and a 0.
 std::string short_name(const GradNode& node);
 
-}  // namespace kindling
+} // namespace kindling
 #pragma GCC visibility pop

@@ -28,7 +28,8 @@ namespace tape {
 
 Tensor add(const Tensor& a, const Tensor& b) {
     static constinit NamedOperator op{"add", "Tensor"};
-    if (a.impl()->layout != Layout::Strided && b.impl()->layout == Layout::Strided) return call_named(op, b, a);   // there is no sparse + dense
+    if (a.impl()->layout != Layout::Strided && b.impl()->layout == Layout::Strided)
+        return call_named(op, b, a); // there is no sparse + dense
     return call_named(op, a, b);
 }
 void add_(const Tensor& a, const Tensor& b) {
@@ -80,7 +81,7 @@ Tensor sum_to(const Tensor& t, IntList sizes) {
     static constinit NamedOperator sum{"sum", "dim_IntList"};
     static constinit NamedOperator view{"view", ""};
     if (t.sizes() == sizes) return t;
-    if (t.impl()->layout != Layout::Strided) {   // of an operand that was broadcast to a sparse one
+    if (t.impl()->layout != Layout::Strided) { // of an operand that was broadcast to a sparse one
         static constinit NamedOperator dense{"to_dense", ""};
         return sum_to(call_named(dense, t), sizes);
     }
@@ -92,5 +93,5 @@ Tensor sum_to(const Tensor& t, IntList sizes) {
     return lead > 0 ? call_named(view, result, sizes) : result;
 }
 
-}  // namespace tape
-}  // namespace kindling
+} // namespace tape
+} // namespace kindling

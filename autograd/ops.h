@@ -50,7 +50,7 @@ Tensor ones_like(const Tensor& t);
 Tensor detach(const Tensor& t);
 Tensor zeros(IntList sizes, DType dtype, Device device);
 Tensor as_strided(const Tensor& t, IntList sizes, IntList strides, int64_t offset);
-}  // namespace tape
+} // namespace tape
 
-}  // namespace kindling
+} // namespace kindling
 #pragma GCC visibility pop

@@ -22,10 +22,16 @@ std::vector<std::string> pieces(const char* text) {
     for (const char* c = text; *c; c++) {
         if (*c == '<' || *c == '(') depth++;
         if (*c == '>' || *c == ')') depth--;
-        if (*c == ',' && depth == 0) { result.push_back(piece); piece.clear(); }
-        else piece += *c;
+        if (*c == ',' && depth == 0) {
+            result.push_back(piece);
+            piece.clear();
+        } else piece += *c;
     }
-    for (char c : piece) if (c != ' ') { result.push_back(piece); break; }
+    for (char c : piece)
+        if (c != ' ') {
+            result.push_back(piece);
+            break;
+        }
     return result;
 }
 
@@ -73,7 +79,8 @@ void read_rule(OperatorPlan& plan, const Operator& op, const Derivative& declare
     for (const std::string& piece : pieces(declared.targets)) {
         std::string name = identifier(piece);
         int at = schema.find(name.data(), name.size());
-        KINDLING_CHECK(Internal, at >= 0, "aten::%s: a derivative names the argument '%s', which it does not have", op.name(), name.c_str());
+        KINDLING_CHECK(Internal, at >= 0, "aten::%s: a derivative names the argument '%s', which it does not have", op.name(),
+                       name.c_str());
         rule.targets.push_back(static_cast<uint8_t>(at));
     }
     for (const std::string& piece : pieces(declared.given)) {
@@ -95,7 +102,10 @@ void read_rule(OperatorPlan& plan, const Operator& op, const Derivative& declare
         } else {
             bool known = name == "result" || numbered(name, "result", number);
             for (size_t i = 0; !known && i < schema.results.size(); i++)
-                if (schema.results[i].name && name == schema.results[i].name) { number = static_cast<int>(i); known = true; }
+                if (schema.results[i].name && name == schema.results[i].name) {
+                    number = static_cast<int>(i);
+                    known = true;
+                }
             KINDLING_CHECK(Internal, known, "aten::%s: a derivative asks for '%s', which is neither an argument nor a result", op.name(),
                            name.c_str());
             rule.given.push_back({Kind::Result, static_cast<uint8_t>(number), keep(plan, true, number, How::Whole, name)});
@@ -114,8 +124,15 @@ std::unique_ptr<DerivativeRule> read_forward(const Operator& op) {
         std::string name = identifier(piece);
         int number = 0, at = schema.find(name.data(), name.size()), of = sized(schema, name, "_t");
         if (at < 0 && of < 0)
-            KINDLING_CHECK(Internal, name == "result" || numbered(name, "result", number), "aten::%s: forward asks for '%s', which it does not have", op.name(), name.c_str());
-        rule->given.push_back({at >= 0 ? Kind::Argument : of >= 0 ? Kind::Tangent : Kind::Result, static_cast<uint8_t>(at >= 0 ? at : of >= 0 ? of : number), 0});
+            KINDLING_CHECK(Internal, name == "result" || numbered(name, "result", number),
+                           "aten::%s: forward asks for '%s', which it does not have", op.name(), name.c_str());
+        rule->given.push_back({at >= 0   ? Kind::Argument
+                               : of >= 0 ? Kind::Tangent
+                                         : Kind::Result,
+                               static_cast<uint8_t>(at >= 0   ? at
+                                                    : of >= 0 ? of
+                                                              : number),
+                               0});
     }
     return rule;
 }
@@ -158,7 +175,7 @@ OperatorPlan* make_plan(const Operator& op) {
     return plan.release();
 }
 
-}  // namespace
+} // namespace
 
 const OperatorPlan& plan_of(const Operator& op) {
     if (void* made = op.autograd_plan.load(std::memory_order_acquire)) return *static_cast<OperatorPlan*>(made);
@@ -176,27 +193,44 @@ SavedPlain::SavedPlain(const Value& value) : value_(value) {
     const void* from = nullptr;
     size_t bytes = 0;
     switch (value.tag) {
-        case Tag::Text: from = value.text; bytes = value.size; break;
-        case Tag::IntList: from = value.integers; bytes = value.size * sizeof(int64_t); break;
-        case Tag::FloatList: from = value.floats; bytes = value.size * sizeof(double); break;
-        case Tag::BoolList: from = value.bools; bytes = value.size; break;
-        case Tag::ScalarList: from = value.scalars; bytes = value.size * sizeof(Scalar); break;
-        case Tag::TextList: {
-            size_t total = value.size * sizeof(Text);
-            for (uint32_t i = 0; i < value.size; i++) total += value.texts[i].size();
-            owned_ = ::operator new(total);
-            auto* texts = static_cast<Text*>(owned_);
-            char* place = reinterpret_cast<char*>(texts + value.size);
-            for (uint32_t i = 0; i < value.size; i++) {
-                std::memcpy(place, value.texts[i].data(), value.texts[i].size());
-                new (texts + i) Text(place, value.texts[i].size());
-                place += value.texts[i].size();
-            }
-            value_.texts = texts;
-            return;
+    case Tag::Text:
+        from = value.text;
+        bytes = value.size;
+        break;
+    case Tag::IntList:
+        from = value.integers;
+        bytes = value.size * sizeof(int64_t);
+        break;
+    case Tag::FloatList:
+        from = value.floats;
+        bytes = value.size * sizeof(double);
+        break;
+    case Tag::BoolList:
+        from = value.bools;
+        bytes = value.size;
+        break;
+    case Tag::ScalarList:
+        from = value.scalars;
+        bytes = value.size * sizeof(Scalar);
+        break;
+    case Tag::TextList: {
+        size_t total = value.size * sizeof(Text);
+        for (uint32_t i = 0; i < value.size; i++) total += value.texts[i].size();
+        owned_ = ::operator new(total);
+        auto* texts = static_cast<Text*>(owned_);
+        char* place = reinterpret_cast<char*>(texts + value.size);
+        for (uint32_t i = 0; i < value.size; i++) {
+            std::memcpy(place, value.texts[i].data(), value.texts[i].size());
+            new (texts + i) Text(place, value.texts[i].size());
+            place += value.texts[i].size();
         }
-        case Tag::Generator: case Tag::Storage: case Tag::Python: value_ = Value(); return;
-        default: return;
+        value_.texts = texts;
+        return;
+    }
+    case Tag::Generator:
+    case Tag::Storage:
+    case Tag::Python: value_ = Value(); return;
+    default: return;
     }
     if (!bytes) return;
     owned_ = ::operator new(bytes);
@@ -209,9 +243,9 @@ SavedPlain::~SavedPlain() { ::operator delete(owned_); }
 // ---- nodes
 
 void OperatorNode::release_saved() {
-    Few<SavedItem, 2> dropped;       // let go of outside the lock: that may run anything
+    Few<SavedItem, 2> dropped; // let go of outside the lock: that may run anything
     SpinGuard guard(lock);
-    bool tensors = released;         // shapes and numbers stay: through a sum one may go as often as one likes
+    bool tensors = released; // shapes and numbers stay: through a sum one may go as often as one likes
     for (auto& item : saved) {
         tensors |= item.kind == SavedItem::Kind::Tensor && item.tensor.defined();
         for (auto& each : item.list) tensors |= each.defined();
@@ -272,30 +306,31 @@ void OperatorNode::run(Backward& backward) {
             asks = asks || each.kind == Kind::Grad;
             comes = comes || (each.kind == Kind::Grad && each.index < backward.gradient_count && backward.gradients[each.index].defined());
         }
-        bool skip = asks && !comes;   // zero gradients give zero gradients
+        bool skip = asks && !comes; // zero gradients give zero gradients
         for (size_t i = 0; i < rule.given.size() && !skip; i++) {
             const auto& each = rule.given[i];
             switch (each.kind) {
-                case Kind::Grad:
-                    if (each.index < backward.gradient_count) given[i] = backward.gradients[each.index];
-                    break;
-                case Kind::Grads: given[i] = TensorList(backward.gradients, backward.gradient_count); break;
-                case Kind::Wanted: given[i] = static_cast<int64_t>(wanted); break;
-                default: {
-                    const SavedItem& item = saved[each.saved];
-                    if (item.kind == SavedItem::Kind::Plain) given[i] = item.plain.value();
-                    else if (item.kind == SavedItem::Kind::Shape) given[i] = item.shapes[0];
-                    else if (item.kind == SavedItem::Kind::ShapeList) given[i] = TensorList(item.shapes.data(), item.shapes.size());
-                    else if (item.kind == SavedItem::Kind::Tensor) {
-                        alive.push_back(item.tensor.unpack(self, backward.differentiable, backward.slices));
-                        given[i] = alive.back();
-                    } else {
-                        std::vector<Tensor> list;
-                        for (const SavedTensor& tensor : item.list) list.push_back(tensor.unpack(self, backward.differentiable, backward.slices));
-                        lists.push_back(std::move(list));
-                        given[i] = TensorList(lists.back().data(), lists.back().size());
-                    }
+            case Kind::Grad:
+                if (each.index < backward.gradient_count) given[i] = backward.gradients[each.index];
+                break;
+            case Kind::Grads: given[i] = TensorList(backward.gradients, backward.gradient_count); break;
+            case Kind::Wanted: given[i] = static_cast<int64_t>(wanted); break;
+            default: {
+                const SavedItem& item = saved[each.saved];
+                if (item.kind == SavedItem::Kind::Plain) given[i] = item.plain.value();
+                else if (item.kind == SavedItem::Kind::Shape) given[i] = item.shapes[0];
+                else if (item.kind == SavedItem::Kind::ShapeList) given[i] = TensorList(item.shapes.data(), item.shapes.size());
+                else if (item.kind == SavedItem::Kind::Tensor) {
+                    alive.push_back(item.tensor.unpack(self, backward.differentiable, backward.slices));
+                    given[i] = alive.back();
+                } else {
+                    std::vector<Tensor> list;
+                    for (const SavedTensor& tensor : item.list)
+                        list.push_back(tensor.unpack(self, backward.differentiable, backward.slices));
+                    lists.push_back(std::move(list));
+                    given[i] = TensorList(lists.back().data(), lists.back().size());
                 }
+            }
             }
         }
         if (skip) continue;
@@ -318,4 +353,4 @@ void OperatorNode::run(Backward& backward) {
     }
 }
 
-}  // namespace kindling
+} // namespace kindling

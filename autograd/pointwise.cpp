@@ -22,18 +22,18 @@ namespace kindling {
 /// The derivative of one plan of an operator, for one set of arguments that require grad.
 struct OperatorPlan::Computation {
     PlanRef forward;
-    uint32_t wanted;                 // bit per input of the forward expression
-    Expression loop;                 // inputs: those of `reads`; one output per wanted input
+    uint32_t wanted; // bit per input of the forward expression
+    Expression loop; // inputs: those of `reads`; one output per wanted input
     /// What the loop reads, in order: 0 is the gradient, then the inputs of the forward expression, then its result.
     std::vector<uint8_t> reads;
-    std::vector<DType> read_types;   // as it wants them: hooks may give back another dtype
-    std::vector<uint8_t> inputs;     // the wanted ones
+    std::vector<DType> read_types; // as it wants them: hooks may give back another dtype
+    std::vector<uint8_t> inputs;   // the wanted ones
     /// Output k is the gradient itself: always (-1), if this scalar is one (0..), or not (-2).
     std::vector<int8_t> passes;
     std::vector<DType> scalar_types;
     DType gradient_type, result_type;
     bool reads_result = false;
-    bool whole_loop = true;          // some output is more than the gradient itself
+    bool whole_loop = true; // some output is more than the gradient itself
     Computation* next = nullptr;
 };
 
@@ -48,16 +48,19 @@ constinit std::mutex computation_lock;
     if (at(output).type != gradient_type) return -2;
     DType wide = value_type(gradient_type);
     int32_t i = output;
-    while (at(i).primitive == Primitive::Cast && (at(at(i).operands[0]).type == wide || at(at(i).operands[0]).type == gradient_type)) i = at(i).operands[0];
+    while (at(i).primitive == Primitive::Cast && (at(at(i).operands[0]).type == wide || at(at(i).operands[0]).type == gradient_type))
+        i = at(i).operands[0];
     auto is_gradient = [&](int32_t j) {
-        while (at(j).primitive == Primitive::Cast && at(j).type == wide && at(at(j).operands[0]).type == gradient_type) j = at(j).operands[0];
+        while (at(j).primitive == Primitive::Cast && at(j).type == wide && at(at(j).operands[0]).type == gradient_type)
+            j = at(j).operands[0];
         return at(j).primitive == Primitive::Input && at(j).index() == 0;
     };
     if (is_gradient(i)) return -1;
     if (at(i).primitive == Primitive::Mul)
         for (int side = 0; side < 2; side++) {
             int32_t other = at(i).operands[1 - side];
-            if (is_gradient(at(i).operands[side]) && at(other).primitive == Primitive::Scalar) return static_cast<int8_t>(at(other).index());
+            if (is_gradient(at(i).operands[side]) && at(other).primitive == Primitive::Scalar)
+                return static_cast<int8_t>(at(other).index());
         }
     return -2;
 }
@@ -66,12 +69,14 @@ constinit std::mutex computation_lock;
 constexpr uint32_t tangent_bit = 1u << 31, value_bit = 1u << 30;
 
 /// Inputs: those of the forward expression, the tangents of the wanted ones and, without the value, the result.
-[[gnu::cold]] void compute_tangent(OperatorPlan::Computation& made, const PointwisePlan& forward, const std::vector<int>& wanted, bool value) {
+[[gnu::cold]] void compute_tangent(OperatorPlan::Computation& made, const PointwisePlan& forward, const std::vector<int>& wanted,
+                                   bool value) {
     made.loop = differentiate_forward(forward.expression, wanted.data(), static_cast<int>(wanted.size()));
     if (!value) return;
     ExpressionBuilder builder;
     const size_t count = static_cast<size_t>(forward.input_count);
-    std::vector<Sym> inputs(static_cast<size_t>(made.loop.input_count)), scalars(static_cast<size_t>(std::max(made.loop.scalar_count, forward.expression.scalar_count)));
+    std::vector<Sym> inputs(static_cast<size_t>(made.loop.input_count)),
+        scalars(static_cast<size_t>(std::max(made.loop.scalar_count, forward.expression.scalar_count)));
     for (const Expression* each : {&forward.expression, &const_cast<const Expression&>(made.loop)})
         for (const Node& node : each->nodes) {
             if (node.primitive == Primitive::Scalar) scalars[static_cast<size_t>(node.index())] = builder.scalar(node.index(), node.type);
@@ -188,7 +193,11 @@ struct Term {
         return term.is_number() ? Value(term.number) : Value(term.tensor);
     };
     if (node.primitive == Primitive::Cast) {
-        if (first.is_number()) return {{}, is_complex(node.type) ? Scalar(first.number.to_complex()) : is_floating(node.type) ? Scalar(first.number.to_double()) : first.number};
+        if (first.is_number())
+            return {{},
+                    is_complex(node.type)    ? Scalar(first.number.to_complex())
+                    : is_floating(node.type) ? Scalar(first.number.to_double())
+                                             : first.number};
         return {first.tensor.dtype() == node.type ? first.tensor : tape::cast(first.tensor, node.type), {}};
     }
     if (node.primitive == Primitive::Conj && !is_complex(node.type)) return first;
@@ -216,15 +225,20 @@ struct Term {
         bool all_numbers = true;
         for (int i = 0; i < count; i++) all_numbers &= terms[node.operands[i]].is_number();
         for (int i = 0; i < count; i++) {
-            bool as_tensor = all_numbers || i == 0 || node.primitive == Primitive::Select || node.primitive == Primitive::MakeComplex || !terms[node.operands[i]].is_number();
+            bool as_tensor = all_numbers || i == 0 || node.primitive == Primitive::Select || node.primitive == Primitive::MakeComplex ||
+                             !terms[node.operands[i]].is_number();
             if (as_tensor) {
                 held[i] = tensor(i);
                 // complex() wants two tensors of one dtype, of which one may be a number here.
-                if (all_numbers && is_differentiable(held[i].dtype())) held[i] = tape::cast(held[i], held[i].is_complex() ? DType::Complex128 : DType::Float64);
-                else if (node.primitive == Primitive::MakeComplex && held[i].dtype() != to_real(node.type)) held[i] = tape::cast(held[i], to_real(node.type));
+                if (all_numbers && is_differentiable(held[i].dtype()))
+                    held[i] = tape::cast(held[i], held[i].is_complex() ? DType::Complex128 : DType::Float64);
+                else if (node.primitive == Primitive::MakeComplex && held[i].dtype() != to_real(node.type))
+                    held[i] = tape::cast(held[i], to_real(node.type));
                 given[i] = held[i];
+            } else {
+                given[i] = either(i);
+                given[i].wrapped = true;
             }
-            else { given[i] = either(i); given[i].wrapped = true; }
         }
         Tensor result = apply(name.c_str(), overload.c_str(), given, static_cast<size_t>(count));
         // What comes of numbers alone is one, and not of the default dtype.
@@ -239,10 +253,10 @@ struct Term {
     for (size_t i = 0; i < e.nodes.size(); i++) {
         const Node& node = e.nodes[i];
         switch (node.primitive) {
-            case Primitive::Input: terms[i].tensor = inputs[node.index()]; break;
-            case Primitive::Scalar: terms[i].number = number_of(scalars[node.index()], node.type); break;
-            case Primitive::Constant: terms[i].number = number_of(node.value, node.type); break;
-            default: terms[i] = evaluate_node(node, terms.data());
+        case Primitive::Input: terms[i].tensor = inputs[node.index()]; break;
+        case Primitive::Scalar: terms[i].number = number_of(scalars[node.index()], node.type); break;
+        case Primitive::Constant: terms[i].number = number_of(node.value, node.type); break;
+        default: terms[i] = evaluate_node(node, terms.data());
         }
     }
     std::vector<Tensor> results;
@@ -254,17 +268,17 @@ struct Term {
     return results;
 }
 
-}  // namespace
+} // namespace
 
 struct PointwiseNode final : GradNode {
     const OperatorPlan& plan;
     const OperatorPlan::Computation* what = nullptr;
-    std::unique_ptr<const OperatorPlan::Computation> own;  // `what`, where nobody else keeps it
-    Few<SavedTensor, 2> saved;       // as `what->reads`, without the gradient
+    std::unique_ptr<const OperatorPlan::Computation> own; // `what`, where nobody else keeps it
+    Few<SavedTensor, 2> saved;                            // as `what->reads`, without the gradient
     Few<Immediate, 1> scalars;
-    Few<uint8_t, 4> edge_of;         // which edge a wanted input's gradient takes
+    Few<uint8_t, 4> edge_of; // which edge a wanted input's gradient takes
     bool released = false;
-    bool nowhere = false;            // no edge leads anywhere: nothing is kept, and nothing computed
+    bool nowhere = false; // no edge leads anywhere: nothing is kept, and nothing computed
     int pins = 0;
 
     explicit PointwiseNode(const OperatorPlan& p) : GradNode(Kind::Operation), plan(p) {}
@@ -274,7 +288,10 @@ struct PointwiseNode final : GradNode {
         SpinGuard guard(lock);
         released = true;
         if (pins) return;
-        for (auto& each : saved) { dropped.emplace_back(std::move(each)); each.reset(); }
+        for (auto& each : saved) {
+            dropped.emplace_back(std::move(each));
+            each.reset();
+        }
     }
     void apply(Backward& b) override {
         if (nowhere) return;
@@ -307,7 +324,8 @@ void PointwiseNode::run(Backward& b) {
         size_t edge = edge_of[k];
         if (b.needed && !b.needed[edge]) continue;
         int8_t pass = c.passes[k];
-        if (pass == -1 || (pass >= 0 && scalars[static_cast<size_t>(pass)].to_complex(c.scalar_types[static_cast<size_t>(pass)]) == 1.0)) b.results[edge] = grad;
+        if (pass == -1 || (pass >= 0 && scalars[static_cast<size_t>(pass)].to_complex(c.scalar_types[static_cast<size_t>(pass)]) == 1.0))
+            b.results[edge] = grad;
         else all_pass = false;
     }
     if (all_pass) return;
@@ -349,7 +367,7 @@ void PointwiseNode::run(Backward& b) {
             results.push_back(make_tensor(sizes, strides, c.loop.output_type(static_cast<int>(k)), grad.device()));
             outputs.push_back(results.back().impl());
         }
-        RunNow now(own != nullptr);        // an expression that goes with the node is not put off
+        RunNow now(own != nullptr); // an expression that goes with the node is not put off
         if (!grad.is_meta())
             run_loop(c.loop, sizes, outputs.data(), static_cast<int>(outputs.size()), inputs.data(), count, scalars.data());
     }
@@ -375,12 +393,12 @@ Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, 
         if ((wanted >> i & 1) && leads_on(arguments[forward.input_position[i]].tensor)) leading |= 1u << i;
     if (leading) wanted = leading;
     auto* node = new PointwiseNode(plan);
-    node->nowhere = !leading && plan.targets.size() > 1;   // of one operand, what is kept is kept all the same, as in PyTorch
+    node->nowhere = !leading && plan.targets.size() > 1; // of one operand, what is kept is kept all the same, as in PyTorch
     auto ref = Ref<GradNode>::adopt(node);
     node->what = computation(plan, kept, wanted, node->own);
     const auto& c = *node->what;
     size_t next = 0;
-    for (uint8_t target : plan.targets) {            // an edge for every tensor argument, as torch shows them
+    for (uint8_t target : plan.targets) { // an edge for every tensor argument, as torch shows them
         const Value& v = arguments[target];
         for (int i = 0; i < forward.input_count; i++)
             if (forward.input_position[i] == target && (wanted >> i & 1)) {
@@ -420,8 +438,8 @@ bool pointwise_saves_self(const OperatorPlan& plan, const Operator& op, const Va
     return false;
 }
 
-Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Value* arguments, const Tensor* tangents,
-                         const Tensor& result, Tensor* value) {
+Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Value* arguments, const Tensor* tangents, const Tensor& result,
+                         Tensor* value) {
     const PlanRef kept = pointwise_plan(op, arguments);
     const PointwisePlan& forward = *kept;
     if (forward.expression.outputs.size() != 1 || !is_differentiable(forward.expression.output_type(0))) return {};
@@ -449,7 +467,7 @@ Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Val
         outputs[i] = make_tensor(sizes, strides, c->loop.output_type(i), held[0].device());
         headers[i] = outputs[i].impl();
     }
-    RunNow now(own != nullptr);            // an expression that goes with the call is not put off
+    RunNow now(own != nullptr); // an expression that goes with the call is not put off
     run_loop(c->loop, sizes, headers, 2, inputs.data(), static_cast<int>(inputs.size()), scalars);
     *value = std::move(outputs[0]);
     return std::move(outputs[1]);
@@ -465,7 +483,8 @@ Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Val
             const char* name = rules->plan.saved[i].name;
             if (item.kind == SavedItem::Kind::Tensor) result.push_back({name, &item.tensor, nullptr, nullptr});
             else if (item.kind == SavedItem::Kind::List) result.push_back({name, nullptr, &item.list, nullptr});
-            else if (item.kind == SavedItem::Kind::Shape && !item.shapes.empty()) result.push_back({name, nullptr, nullptr, nullptr, &item.shapes[0]});
+            else if (item.kind == SavedItem::Kind::Shape && !item.shapes.empty())
+                result.push_back({name, nullptr, nullptr, nullptr, &item.shapes[0]});
             else if (item.kind == SavedItem::Kind::Plain) result.push_back({name, nullptr, nullptr, &item.plain.value()});
         }
     } else if (auto* pointwise = dynamic_cast<const PointwiseNode*>(&node)) {
@@ -473,12 +492,12 @@ Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Val
         const auto& c = *pointwise->what;
         for (size_t i = 1; i < c.reads.size() && i - 1 < pointwise->saved.size(); i++) {
             int read = c.reads[i] - 1;
-            const char* name = read < c.forward->input_count
-                                   ? pointwise->plan.op->schema->arguments[c.forward->input_position[read]].name : "result";
+            const char* name =
+                read < c.forward->input_count ? pointwise->plan.op->schema->arguments[c.forward->input_position[read]].name : "result";
             result.push_back({name, &pointwise->saved[i - 1], nullptr, nullptr});
         }
     }
     return result;
 }
 
-}  // namespace kindling
+} // namespace kindling

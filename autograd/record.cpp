@@ -27,8 +27,10 @@ bool requires_grad(const Value& v) {
 void check_targets(const OperatorPlan& plan, const Operator& op, const Value* arguments) {
     auto check = [&](int at) {
         if (requires_grad(arguments[at]) && !plan.is_target(at))
-            fail(ErrorKind::Runtime, "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
-                 "requires_grad True.", op.name(), op.schema->arguments[static_cast<size_t>(at)].name);
+            fail(ErrorKind::Runtime,
+                 "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
+                 "requires_grad True.",
+                 op.name(), op.schema->arguments[static_cast<size_t>(at)].name);
     };
     for (int i = 0; i < op.tensor_count; i++) check(op.tensor_positions[i]);
     for (int i = 0; i < op.list_count; i++) check(op.list_positions[i]);
@@ -78,7 +80,8 @@ Ref<GradNode> make_rules_node(const OperatorPlan& plan, const Value* arguments, 
             node->edges.emplace_back(requires_grad(v.tensor) ? gradient_edge(v.tensor) : Edge());
         } else if (v.tag == Value::Tag::TensorList) {
             for (uint32_t j = 0; j < v.size; j++)
-                node->edges.emplace_back(v.tensors[j].defined() && requires_grad(v.tensors[j].impl()) ? gradient_edge(v.tensors[j].impl()) : Edge());
+                node->edges.emplace_back(v.tensors[j].defined() && requires_grad(v.tensors[j].impl()) ? gradient_edge(v.tensors[j].impl())
+                                                                                                      : Edge());
         } else {
             node->edges.emplace_back();
         }
@@ -100,21 +103,23 @@ bool leads_on(const Value& v) {
 bool is_used(const OperatorPlan& plan, size_t saved, const Value* arguments) {
     for (const DerivativeRule& rule : plan.rules) {
         bool runs = false;
-        for (uint8_t target : rule.targets) runs |= plan.targets.size() > 1 ? leads_on(arguments[target]) : requires_grad(arguments[target]);
+        for (uint8_t target : rule.targets)
+            runs |= plan.targets.size() > 1 ? leads_on(arguments[target]) : requires_grad(arguments[target]);
         if (!runs) continue;
         for (const auto& given : rule.given)
-            if ((given.kind == DerivativeRule::Given::Kind::Argument || given.kind == DerivativeRule::Given::Kind::Result) && given.saved == saved)
+            if ((given.kind == DerivativeRule::Given::Kind::Argument || given.kind == DerivativeRule::Given::Kind::Result) &&
+                given.saved == saved)
                 return true;
     }
     return false;
 }
 
-}  // namespace
+} // namespace
 
 Tensor shape_of(const TensorImpl* impl) {
     Tensor shape = make_tensor(impl->sizes(), impl->strides(), impl->dtype, Device{DeviceType::Meta});
     shape.impl()->offset = impl->offset;
-    shape.impl()->layout = impl->layout;   // in name only: it has no parts
+    shape.impl()->layout = impl->layout; // in name only: it has no parts
     return shape;
 }
 
@@ -149,14 +154,16 @@ SavedItem save(const Value& v, bool output, OperatorPlan::How how) {
 }
 
 /// Keeps the arguments that the rules name, and leaves room for the results. `self`: what the first argument was before an in-place call.
-void save_arguments(OperatorNode* node, const Value* arguments, const Tensor& self, const Tensor& shape, bool inplace, const uint64_t used) {
+void save_arguments(OperatorNode* node, const Value* arguments, const Tensor& self, const Tensor& shape, bool inplace,
+                    const uint64_t used) {
     const OperatorPlan& plan = node->plan;
     for (size_t i = 0; i < plan.saved.size(); i++) {
         const auto& each = plan.saved[i];
         if (!(used >> i & 1) || each.result) node->saved.emplace_back();
         else if (inplace && each.index == 0)
             node->saved.push_back(save(Value(each.how == OperatorPlan::How::Whole ? self : shape), false, each.how));
-        else if (inplace && self.defined() && each.how == OperatorPlan::How::Whole && arguments[each.index].is_tensor() && arguments[each.index].tensor == arguments[0].tensor)
+        else if (inplace && self.defined() && each.how == OperatorPlan::How::Whole && arguments[each.index].is_tensor() &&
+                 arguments[each.index].tensor == arguments[0].tensor)
             node->saved.push_back(save(Value(self), false, each.how));
         else node->saved.push_back(save(arguments[each.index], false, each.how));
     }
@@ -176,7 +183,7 @@ void set_histories(const Operator& op, const OperatorPlan& plan, GradNode* node,
         }
         return false;
     };
-    size_t last = op.schema->results.size();   // of several, the node counts those up to the last that has a gradient
+    size_t last = op.schema->results.size(); // of several, the node counts those up to the last that has a gradient
     auto counts = [&](size_t r) {
         return (plan.differentiable >> r & 1) && !(results[r].is_tensor() && !is_differentiable(results[r].tensor->dtype));
     };
@@ -191,7 +198,10 @@ void set_histories(const Operator& op, const OperatorPlan& plan, GradNode* node,
             else set_history(v.tensor, node);
         } else if (v.tag == Value::Tag::TensorList) {
             for (uint32_t j = 0; j < v.size; j++) {
-                if (!v.tensors[j].defined()) { node->inputs.emplace_back(); continue; }
+                if (!v.tensors[j].defined()) {
+                    node->inputs.emplace_back();
+                    continue;
+                }
                 set_history(v.tensors[j].impl(), node);
             }
         } else {
@@ -244,7 +254,7 @@ void record_functional(const Operator& op, const OperatorPlan& plan, Value* argu
 
 void record_inplace(const Operator& op, const OperatorPlan& plan, Value* arguments, Value* results) {
     using Kind = OperatorPlan::Kind;
-    if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results);   // lists: each member is recorded by itself
+    if (!arguments[0].is_tensor()) return op.kernel(op, arguments, results); // lists: each member is recorded by itself
     if (op.functional && op.functional->has(trait::KeepsHistory)) return call_below(op, arguments, results);
     Tensor self = Tensor::share(arguments[0].tensor);
     if (open_grad) check_not_captured(self.impl(), op);
@@ -259,7 +269,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         return write_by_parts(op, self, before, arguments, results);
     }
     Ref<GradNode> node;
-    Tensor before, shape;            // the old value, and (of what changes its shape) the old shape
+    Tensor before, shape; // the old value, and (of what changes its shape) the old shape
     uint64_t used = 0;
     bool differentiable = is_differentiable(self.dtype());
     if (differentiable && plan.kind == Kind::Missing) node = Ref<GradNode>::adopt(new MissingNode(op));
@@ -272,15 +282,20 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
         node = make_rules_node(plan, arguments, true);
         used = used_by_rules(plan, arguments);
         for (size_t i = 0; i < plan.saved.size(); i++)
-            if (!plan.saved[i].result && plan.saved[i].index == 0 && plan.saved[i].how == OperatorPlan::How::Whole && (used >> i & 1)) { before = clone_self(); break; }
+            if (!plan.saved[i].result && plan.saved[i].index == 0 && plan.saved[i].how == OperatorPlan::How::Whole && (used >> i & 1)) {
+                before = clone_self();
+                break;
+            }
         shape = op.body == Body::View ? shape_of(self.impl()) : self;
         for (size_t i = 0; i < plan.saved.size() && !before.defined(); i++) {
-            const auto& each = plan.saved[i];   // x.clamp_(x): saved as it was, and not with the history that it gets
-            if (!each.result && each.index && each.how == OperatorPlan::How::Whole && (used >> i & 1) && arguments[each.index].is_tensor() &&
-                arguments[each.index].tensor == self.impl()) before = clone_self();
+            const auto& each = plan.saved[i]; // x.clamp_(x): saved as it was, and not with the history that it gets
+            if (!each.result && each.index && each.how == OperatorPlan::How::Whole && (used >> i & 1) &&
+                arguments[each.index].is_tensor() && arguments[each.index].tensor == self.impl())
+                before = clone_self();
         }
         if (before.defined() && requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
-        // Before the write, as in PyTorch: an argument that cannot be kept leaves self as it was, and one that the write changes is found out.
+        // Before the write, as in PyTorch: an argument that cannot be kept leaves self as it was, and one that the write changes is found
+        // out.
         save_arguments(static_cast<OperatorNode*>(node.get()), arguments, before, shape, true, used);
     } else if (recorded && plan.kind == Kind::Computed) {
         Value copy[64];
@@ -289,7 +304,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
             before = clone_self();
             if (requires_grad(self.impl())) set_gradient_edge(before.impl(), gradient_edge(self.impl()));
             for (size_t i = 0; i < op.argument_count(); i++) copy[i] = arguments[i];
-            for (size_t i = 0; i < op.argument_count(); i++)   // x.mul_(x) reads the old value twice
+            for (size_t i = 0; i < op.argument_count(); i++) // x.mul_(x) reads the old value twice
                 if (copy[i].is_tensor() && copy[i].tensor == self.impl()) copy[i].tensor = before.impl();
             given = copy;
         }
@@ -297,7 +312,7 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     }
     call_below(op, arguments, results);
     if (!node) return;
-    if (op.body == Body::View) {     // transpose_ and its kin: the header changes, the memory does not
+    if (op.body == Body::View) { // transpose_ and its kin: the header changes, the memory does not
         uint32_t output = node->add_input(*self.impl());
         set_gradient_edge(self.impl(), {node, output}, true);
     } else {
@@ -307,14 +322,14 @@ void record_inplace(const Operator& op, const OperatorPlan& plan, Value* argumen
     try {
         if (plan.kind == Kind::Rules) save_results(static_cast<OperatorNode*>(node.get()), results, used);
         else save_pointwise_result(node.get(), self);
-    } catch (...) {                  // self is what was computed and has this history, but there is no way back through it
+    } catch (...) { // self is what was computed and has this history, but there is no way back through it
         if (plan.kind == Kind::Rules) static_cast<OperatorNode*>(node.get())->released = true;
         node->release_saved();
         throw;
     }
 }
 
-}  // namespace
+} // namespace
 
 void write_by_parts(const Operator& op, const Tensor& self, const Tensor& before, const Value* arguments, Value* results) {
     Value copy[64], computed;
@@ -336,9 +351,11 @@ void call_autograd(const Operator& op, Value* arguments, Value* results) {
     const bool factory = functional.tensor_count + functional.list_count == 0;
     const bool refused = (factory || plan.kind != OperatorPlan::Kind::None) && any_requires_grad(op, arguments);
     if (refused)
-        fail(ErrorKind::Runtime, "%s(): functions with out=... arguments don't support automatic differentiation, but one of the "
-             "arguments requires grad.", op.name());
+        fail(ErrorKind::Runtime,
+             "%s(): functions with out=... arguments don't support automatic differentiation, but one of the "
+             "arguments requires grad.",
+             op.name());
     call_below(op, arguments, results);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -21,7 +21,7 @@ static Tensor copy_of(const Tensor& tensor) {
     GradMode off(false);
     Tensor fresh = tape::detach(tensor);
     if (fresh.is_same(tensor)) return detached(tensor);
-    tensor.impl()->keep_version();      // what the class made looks into memory of its own and holds nothing of the tensor's
+    tensor.impl()->keep_version(); // what the class made looks into memory of its own and holds nothing of the tensor's
     fresh.impl()->share_version(tensor.impl());
     return fresh;
 }
@@ -33,15 +33,22 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) {
                    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
                    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
                    "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
-    if (impl->uncounted) [[unlikely]] fail_uncounted();
+    if (impl->uncounted) [[unlikely]]
+        fail_uncounted();
     version_ = tensor.version();
     is_output_ = is_output;
     requires_grad_ = kindling::requires_grad(impl);
-    if (impl->autograd) { output_ = impl->autograd->output; recorded_ = static_cast<bool>(impl->autograd->grad_fn); }
-    if (autograd_thread.saved_hooks > 0 && pack_saved && !impl->wrapped_number) [[unlikely]] {   // numbers are not shown to hooks
+    if (impl->autograd) {
+        output_ = impl->autograd->output;
+        recorded_ = static_cast<bool>(impl->autograd->grad_fn);
+    }
+    if (autograd_thread.saved_hooks > 0 && pack_saved && !impl->wrapped_number) [[unlikely]] { // numbers are not shown to hooks
         if (!is_output) grad_fn_ = gradient_edge(impl).node;
         // Hooks may give back what they are given: a result would keep the node alive that keeps it.
-        if (PackedTensor* packed = pack_saved(is_output ? copy_of(tensor) : tensor)) { packed_.reset(packed); return; }
+        if (PackedTensor* packed = pack_saved(is_output ? copy_of(tensor) : tensor)) {
+            packed_.reset(packed);
+            return;
+        }
         grad_fn_ = nullptr;
     }
     // A result that has this node as its history would keep it alive, and the node the result.
@@ -71,7 +78,7 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
         if (is_output_) return with_history(value, node, slices);
         Tensor fresh = copy_of(value);
         if (grad_fn_) set_gradient_edge(fresh.impl(), {grad_fn_, output_});
-        else set_requires_grad(fresh, true);   // what nobody recorded is a leaf when it comes back
+        else set_requires_grad(fresh, true); // what nobody recorded is a leaf when it comes back
         return fresh;
     }
     if (!data_.defined()) return {};
@@ -91,7 +98,7 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& node, bool history, const CopySl
     }
     if (recorded_ && !is_output_ && !data_.impl()->autograd->grad_fn && !(node && node->kind == GradNode::Kind::Python))
         fail(ErrorKind::Runtime, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not "
-             "supported, please use out-of-place `.detach()` instead");
+                                 "supported, please use out-of-place `.detach()` instead");
     if (!is_output_ || !history || !requires_grad_) return data_;
     return with_history(data_, node, slices);
 }
@@ -112,4 +119,4 @@ void fail_released() {
          "after calling backward.");
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -26,7 +26,11 @@ public:
     /// runs it if it wrote to a view. Checks the version.
     Tensor unpack(const Ref<GradNode>& node, bool history, const CopySlices* slices = nullptr) const;
     bool defined() const { return data_.defined() || packed_; }
-    void reset() { data_.reset(); packed_.reset(); grad_fn_ = nullptr; }
+    void reset() {
+        data_.reset();
+        packed_.reset();
+        grad_fn_ = nullptr;
+    }
     /// The tensor as it is kept, for garbage collection. Undefined when packed.
     const Tensor& kept() const { return data_; }
     void* python() const { return packed_ ? packed_->python() : nullptr; }
@@ -35,18 +39,18 @@ public:
     bool is_packed() const { return static_cast<bool>(packed_); }
 
 private:
-    const Tensor* leaf() const;          // the leaf that was packed, or null
+    const Tensor* leaf() const; // the leaf that was packed, or null
     Tensor with_history(const Tensor& value, const Ref<GradNode>& node, const CopySlices* slices) const;
 
     Tensor data_;
-    Ref<GradNode> grad_fn_;              // a packed input's history; the accumulator, of a leaf
+    Ref<GradNode> grad_fn_; // a packed input's history; the accumulator, of a leaf
     std::shared_ptr<PackedTensor> packed_;
     uint32_t version_ = 0, output_ = 0;
     bool is_output_ = false, requires_grad_ = false;
-    bool recorded_ = false;          // it had a node when it was saved
+    bool recorded_ = false; // it had a node when it was saved
 };
 
 [[noreturn]] void fail_released();
 
-}  // namespace kindling
+} // namespace kindling
 #pragma GCC visibility pop

@@ -20,7 +20,7 @@ struct Level {
     One* first;
     Level* below;
 };
-constinit SpinLock lock;             // of all that follows, and of every tensor's list
+constinit SpinLock lock; // of all that follows, and of every tensor's list
 constinit Level* levels = nullptr;
 constinit uint64_t last_level = 0;
 
@@ -72,7 +72,7 @@ void attach(TensorImpl* impl, uint64_t number, Tensor value) {
             if (one->after) one->after->before = one;
             level->first = one;
         }
-        if (one) std::swap(one->value, value);   // the old one goes when the lock is open again
+        if (one) std::swap(one->value, value); // the old one goes when the lock is open again
     }
     impl->key |= key::Dual;
 }
@@ -88,7 +88,7 @@ Tensor laid_out(Tensor tangent, const TensorImpl* primal) {
     return fresh;
 }
 
-}  // namespace
+} // namespace
 
 Tangents::~Tangents() {
     One* all;
@@ -130,7 +130,7 @@ void exit_forward_level(uint64_t number) {
             *at = one->next;
         }
     }
-    while (all) delete std::exchange(all, all->after);   // outside of the lock: it may run anything
+    while (all) delete std::exchange(all, all->after); // outside of the lock: it may run anything
     delete closed;
 }
 
@@ -181,13 +181,15 @@ void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent) 
     Tensor old = tangent_of(impl, level);
     if (!old.defined() && !impl->base) return set_tangent(tensor, level, tangent);
     const TensorImpl *view = impl, *base = impl->base;
-    if (!old.defined() && base->sizes() == view->sizes() && IntList(base->shape + base->ndim, base->ndim) == IntList(view->shape + view->ndim, view->ndim) &&
-        base->offset == view->offset && base->dtype == view->dtype && ((view->key ^ base->key) & key::lazy) == 0) {
-        set_tangent(tensor, level, tangent);             // all of the base: they share one
+    if (!old.defined() && base->sizes() == view->sizes() &&
+        IntList(base->shape + base->ndim, base->ndim) == IntList(view->shape + view->ndim, view->ndim) && base->offset == view->offset &&
+        base->dtype == view->dtype && ((view->key ^ base->key) & key::lazy) == 0) {
+        set_tangent(tensor, level, tangent); // all of the base: they share one
         return attach(impl->base, level, own_tangent(impl, level));
     }
     if (!old.defined()) {
-        Tensor whole = make_tensor_like(tangent, static_cast<const TensorImpl*>(impl->base)->sizes(), static_cast<const TensorImpl*>(impl->base)->strides(), impl->base->dtype);
+        Tensor whole = make_tensor_like(tangent, static_cast<const TensorImpl*>(impl->base)->sizes(),
+                                        static_cast<const TensorImpl*>(impl->base)->strides(), impl->base->dtype);
         {
             BelowLevel below(level);
             tape::zero_(whole);
@@ -202,11 +204,15 @@ void write_tangent(const Tensor& tensor, uint64_t level, const Tensor& tangent) 
 
 Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
     static constinit NamedOperator alias{"alias", ""};
-    KINDLING_CHECK(Runtime, !tangent_of(primal.impl(), level).defined(), "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
+    KINDLING_CHECK(Runtime, !tangent_of(primal.impl(), level).defined(),
+                   "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
                    "level 0 is not supported.");
-    KINDLING_CHECK(Runtime, !tangent_of(tangent.impl(), level).defined(), "Setting a forward grad that itself has a forward gradient at the same level0 is not supported.");
-    KINDLING_CHECK(Runtime, primal.sizes() == tangent.sizes(), "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
-                   "is not supported. Tensor is of size %s while the given forward gradient is of size %s.", str(primal.sizes()).c_str(), str(tangent.sizes()).c_str());
+    KINDLING_CHECK(Runtime, !tangent_of(tangent.impl(), level).defined(),
+                   "Setting a forward grad that itself has a forward gradient at the same level0 is not supported.");
+    KINDLING_CHECK(Runtime, primal.sizes() == tangent.sizes(),
+                   "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
+                   "is not supported. Tensor is of size %s while the given forward gradient is of size %s.",
+                   str(primal.sizes()).c_str(), str(tangent.sizes()).c_str());
     Tensor dual = call_named(alias, primal);
     if (!thread_state.forward_grad_mode) return dual;
     set_tangent(dual, level, tangent);
@@ -220,7 +226,7 @@ Tensor primal_of(const Tensor& tensor, uint64_t level) {
     static constinit NamedOperator alias{"alias", ""};
     BelowLevel below(level);
     Tensor primal = call_named(alias, tensor);
-    return key_of(primal.impl()) & key::Dual ? untied(std::move(primal)) : primal;   // a view would have its base's tangents
+    return key_of(primal.impl()) & key::Dual ? untied(std::move(primal)) : primal; // a view would have its base's tangents
 }
 
 std::vector<std::pair<uint64_t, Tensor>> tangents_of(const TensorImpl* impl) {
@@ -242,4 +248,4 @@ void see_tangents(TensorImpl* copy) {
     if (copy->autograd && copy->autograd->tangents && copy->autograd->tangents->first) copy->key |= key::Dual;
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -25,4 +25,4 @@ void clear_autograd(TensorImpl* impl);
 /// Adds the engine, grad modes, Node types, saved-tensor hooks to `kindling._C`. False with an error set.
 bool init_autograd(PyObject* module);
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -1,10 +1,10 @@
 // bindings/autograd_engine.cpp: the engine and the modes as Python calls them.
-#include "core/batch.h"
 #include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 #include "bindings/function.h"
+#include "core/batch.h"
 #include "runtime/threads.h"
 
 #include <cstring>
@@ -19,7 +19,10 @@ static std::vector<Tensor> tensors_of(PyObject* sequence, const char* what, bool
     std::vector<Tensor> list;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) {
         PyObject* item = PySequence_Fast_GET_ITEM(fast.get(), i);
-        if (none_allowed && item == Py_None) { list.emplace_back(); continue; }
+        if (none_allowed && item == Py_None) {
+            list.emplace_back();
+            continue;
+        }
         if (!is_tensor(item)) fail(ErrorKind::Type, "element %zd of %s tuple is not a Tensor%s", i, what, none_allowed ? " or None" : "");
         list.push_back(tensor_of(item));
     }
@@ -28,7 +31,7 @@ static std::vector<Tensor> tensors_of(PyObject* sequence, const char* what, bool
 
 /// A root or target: a tensor, or a GradientEdge (a pair of node and output number).
 struct Ends {
-    std::vector<Tensor> tensors;     // undefined where an edge was given
+    std::vector<Tensor> tensors; // undefined where an edge was given
     std::vector<Edge> edges;
 };
 static Ends ends_of(PyObject* sequence, const char* what) {
@@ -57,7 +60,8 @@ static Ends ends_of(PyObject* sequence, const char* what) {
 static PyObject* run_backward_method(PyObject*, PyObject* args, PyObject* kwargs) {
     PyObject *tensors, *gradients, *inputs = nullptr;
     int keep = 0, create = 0, allow_unused = 0, accumulate = 0;
-    static const char* names[] = {"tensors", "grad_tensors", "keep_graph", "create_graph", "inputs", "allow_unreachable", "accumulate_grad", nullptr};
+    static const char* names[] = {"tensors", "grad_tensors",      "keep_graph",      "create_graph",
+                                  "inputs",  "allow_unreachable", "accumulate_grad", nullptr};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOpp|Opp", const_cast<char**>(names), &tensors, &gradients, &keep, &create, &inputs,
                                      &allow_unused, &accumulate))
         return nullptr;
@@ -68,8 +72,9 @@ static PyObject* run_backward_method(PyObject*, PyObject* args, PyObject* kwargs
         std::vector<Tensor> found;
         {
             Unlocked unlocked(thread_state.dispatch_modes == 0);
-            found = differentiate_ends(roots.tensors.data(), roots.edges.data(), roots.tensors.size(), seeds.data(), seeds.size(), keep, create,
-                                       targets.tensors.data(), targets.edges.data(), targets.tensors.size(), accumulate, allow_unused);
+            found =
+                differentiate_ends(roots.tensors.data(), roots.edges.data(), roots.tensors.size(), seeds.data(), seeds.size(), keep, create,
+                                   targets.tensors.data(), targets.edges.data(), targets.tensors.size(), accumulate, allow_unused);
         }
         if (accumulate || !inputs || inputs == Py_None) Py_RETURN_NONE;
         return tensor_tuple(found.data(), found.size());
@@ -118,8 +123,8 @@ static PyObject* is_inference(PyObject*, PyObject*) { return PyBool_FromLong(thr
 static PyObject* set_inference(PyObject*, PyObject* value) {
     int on = PyObject_IsTrue(value);
     if (on < 0) return nullptr;
-    long before = (thread_state.inference_mode ? 1 : 0) | (thread_state.grad_mode ? 2 : 0) | (thread_state.exclude & key::Autograd ? 4 : 0) |
-                  (thread_state.forward_grad_mode ? 8 : 0);
+    long before = (thread_state.inference_mode ? 1 : 0) | (thread_state.grad_mode ? 2 : 0) |
+                  (thread_state.exclude & key::Autograd ? 4 : 0) | (thread_state.forward_grad_mode ? 8 : 0);
     thread_state.inference_mode = on;
     thread_state.grad_mode = !on;
     thread_state.forward_grad_mode = !on;
@@ -155,15 +160,18 @@ static PyObject* will_execute(PyObject*, PyObject* object) {
         KINDLING_CHECK(Runtime, is_node(object), "_will_engine_execute_node expects an grad_fn, but got %s", Py_TYPE(object)->tp_name);
         KINDLING_CHECK(Runtime, current_task() >= 0, "_get_should_execute_nodes should only be called during the backward pass");
         KINDLING_CHECK(Runtime, node_of(object)->kind != GradNode::Kind::Accumulate || current_task_accumulates(),
-                       "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not supported.");
+                       "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+                       "currently not supported.");
         return PyBool_FromLong(task_runs(*node_of(object)));
     });
 }
 static PyObject* execution_order(PyObject*, PyObject*) {
     return guarded([]() -> PyObject* {
         KINDLING_CHECK(Runtime, current_task() >= 0, "_current_graph_task_execution_order should only be called during the backward pass");
-        KINDLING_CHECK(Runtime, !thread_state.multithreaded_backward, "get_current_graph_task_execution_order expects the current backward to be executed with "
-                       "multithreading disabled, e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     torch.autograd.grad(...)\n");
+        KINDLING_CHECK(Runtime, !thread_state.multithreaded_backward,
+                       "get_current_graph_task_execution_order expects the current backward to be executed with "
+                       "multithreading disabled, e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     "
+                       "torch.autograd.grad(...)\n");
         Object list(checked(PyList_New(0)));
         for (GradNode* node : task_order()) {
             Object item(checked(wrap_node(Ref<GradNode>::share(node))));
@@ -191,7 +199,8 @@ static PyObject* creation_of(PyObject*, PyObject* object) {
 static PyObject* bump_version(PyObject*, PyObject* object) {
     return guarded([&]() -> PyObject* {
         if (is_tensor(object)) tensor_of(object).bump_version();
-        else for (auto& tensor : tensors_of(object, "tensors", false)) tensor.bump_version();
+        else
+            for (auto& tensor : tensors_of(object, "tensors", false)) tensor.bump_version();
         Py_RETURN_NONE;
     });
 }
@@ -228,8 +237,9 @@ static PyObject* make_dual_method(PyObject*, PyObject* args) {
     PyObject *primal, *tangent, *level;
     if (!PyArg_ParseTuple(args, "O!O!O", tensor_type, &primal, tensor_type, &tangent, &level)) return nullptr;
     return guarded([&] {
-        Tensor from = tensor_of(primal);                     // of the innermost vmap, as what is computed from it
-        if (BatchLevel* open = thread_state.levels; open && !batch_at(from.impl(), open)) from = make_batched(from, Ref<BatchLevel>::share(open), false);
+        Tensor from = tensor_of(primal); // of the innermost vmap, as what is computed from it
+        if (BatchLevel* open = thread_state.levels; open && !batch_at(from.impl(), open))
+            from = make_batched(from, Ref<BatchLevel>::share(open), false);
         return wrap(make_dual(from, tensor_of(tangent), level_from(level)));
     });
 }
@@ -282,10 +292,12 @@ static PyMethodDef functions[] = {
     {"_queue_callback", queue_callback_method, METH_O, nullptr},
     {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "is_grad_enabled() -> bool\n\nWhether operations on tensors that require grad are recorded in this thread."},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "is_grad_enabled() -> bool\n\nWhether operations on tensors that require grad are recorded in this thread."},
     {"_set_fwd_grad_enabled", set_forward_grad, METH_O, nullptr},
     {"_is_fwd_grad_enabled", is_forward_grad, METH_NOARGS, nullptr},
-    {"is_inference_mode_enabled", is_inference, METH_NOARGS, "is_inference_mode_enabled() -> bool\n\nWhether inference mode is on in this thread."},
+    {"is_inference_mode_enabled", is_inference, METH_NOARGS,
+     "is_inference_mode_enabled() -> bool\n\nWhether inference mode is on in this thread."},
     {"_enter_inference_mode", set_inference, METH_O, nullptr},
     {"_restore_inference_mode", restore_inference, METH_O, nullptr},
     {"_set_multithreading_enabled", set_multithreading, METH_O, nullptr},
@@ -341,15 +353,16 @@ static void show_traceback(GradNode* node) {
     PyErr_Fetch(&type, &value, &trace);
     std::string text = joined_traceback(node);
     if (text.empty())
-        text = std::string("Error detected in ") + node->name() + ". No forward pass information available. Enable detect anomaly during "
+        text = std::string("Error detected in ") + node->name() +
+               ". No forward pass information available. Enable detect anomaly during "
                "forward pass for more information.";
-    else
-        text = std::string("Error detected in ") + node->name() + ". Traceback of forward call that caused the error:\n" + text;
+    else text = std::string("Error detected in ") + node->name() + ". Traceback of forward call that caused the error:\n" + text;
     bool go_on = PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) == 0;
     for (GradNode* parent = node->anomaly_parent.get(); parent && go_on; parent = parent->anomaly_parent.get()) {
         std::string before = joined_traceback(parent);
         std::string message = std::string("\n\nPrevious calculation was induced by ") + parent->name() +
-                              (before.empty() ? ". No forward pass information available." : ". Traceback of forward call that induced the previous calculation:\n" + before);
+                              (before.empty() ? ". No forward pass information available."
+                                              : ". Traceback of forward call that induced the previous calculation:\n" + before);
         go_on = PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) == 0;
     }
     PyErr_Clear();
@@ -397,4 +410,4 @@ bool init_autograd(PyObject* module) {
     return init_autograd_nodes(module) && init_autograd_function(module) && init_saved_hooks(module) && init_autograd_engine(module);
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -10,7 +10,7 @@
 
 namespace kindling::python {
 
-PyObject* apply_traced(PyObject* cls, PyObject* args, PyObject* kwargs);   // trace.cpp
+PyObject* apply_traced(PyObject* cls, PyObject* args, PyObject* kwargs); // trace.cpp
 
 PyTypeObject* function_base_type = nullptr;
 
@@ -19,12 +19,12 @@ struct ContextObject {
     NodeObject base;
     PyObject* dict;
     PyObject* needs_input_grad;
-    PyObject* to_save;               // what save_for_backward was given
+    PyObject* to_save; // what save_for_backward was given
     PyObject* non_differentiable;
     PyObject* dirty_tensors;
     PyObject* saved_for_forward;
     char materialize_grads;
-    char applied;                    // forward is over
+    char applied; // forward is over
 };
 static ContextObject* as_context(PyObject* self) { return reinterpret_cast<ContextObject*>(self); }
 
@@ -65,13 +65,15 @@ void PythonNode::apply(Backward& b) {
     size_t wanted = is_tensor.size();
     bool surplus_none = given > wanted;
     for (size_t i = wanted; i < given; i++) surplus_none &= PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i)) == Py_None;
-    KINDLING_CHECK(Runtime, given == wanted || surplus_none, "function %s returned an incorrect number of gradients (expected %zu, got %zu)",
-                   text.c_str(), wanted, given);
+    KINDLING_CHECK(Runtime, given == wanted || surplus_none,
+                   "function %s returned an incorrect number of gradients (expected %zu, got %zu)", text.c_str(), wanted, given);
     for (size_t i = 0, edge = 0; i < wanted; i++) {
         PyObject* item = PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i));
         if (!is_tensor[i]) {
-            KINDLING_CHECK(Runtime, item == Py_None, "function %s returned a gradient different than None at position %zu, but the "
-                           "corresponding forward input was not a Variable", text.c_str(), i + 1);
+            KINDLING_CHECK(Runtime, item == Py_None,
+                           "function %s returned a gradient different than None at position %zu, but the "
+                           "corresponding forward input was not a Variable",
+                           text.c_str(), i + 1);
             continue;
         }
         if (item != Py_None) {
@@ -100,13 +102,17 @@ static bool contains(PyObject* tuple, PyObject* item) {
 }
 
 static void check_tuple(PyObject*& slot, const char* what) {
-    if (!slot || slot == Py_None) { Py_CLEAR(slot); return; }
+    if (!slot || slot == Py_None) {
+        Py_CLEAR(slot);
+        return;
+    }
     if (PyList_Check(slot)) {
         PyObject* tuple = PyList_AsTuple(slot);
         if (!tuple) throw_python();
         Py_SETREF(slot, tuple);
     }
-    if (!PyTuple_Check(slot)) fail(ErrorKind::Type, "autograd internal error: saved data '%s' expected to be a tuple but is %s", what, Py_TYPE(slot)->tp_name);
+    if (!PyTuple_Check(slot))
+        fail(ErrorKind::Type, "autograd internal error: saved data '%s' expected to be a tuple but is %s", what, Py_TYPE(slot)->tp_name);
 }
 
 /// One output of forward as the caller gets it. `node` is null when nothing is recorded.
@@ -121,7 +127,7 @@ static PyObject* finish_output(PyObject* item, ContextObject* context, const Ref
         // What requires grad keeps doing so: the caller gets an alias that does not.
         if (is_input && requires_grad(impl)) return wrap_as(Py_TYPE(item), detached(tensor));
         if (is_input && !dirty) return wrap_as(Py_TYPE(item), alias_of(tensor));
-        if (impl->base && !is_input && is_differentiable(impl->dtype)) impl->creation = own;    // also where nothing is recorded
+        if (impl->base && !is_input && is_differentiable(impl->dtype)) impl->creation = own; // also where nothing is recorded
         if (node && requires_grad(impl) && !is_input) detach_in_place(tensor);
         return Py_NewRef(item);
     }
@@ -139,7 +145,7 @@ static PyObject* finish_output(PyObject* item, ContextObject* context, const Ref
                            "this change.");
         }
         rebase_history(impl, node);
-        tensor.set_grad({});   // it was of the old value
+        tensor.set_grad({}); // it was of the old value
         return Py_NewRef(item);
     }
     if (is_input) {
@@ -162,10 +168,13 @@ static void set_output_tangent(const Tensor& out, const Tensor& tangent, uint64_
         if (!python::is_tensor(item) || root(impl_of(item)) != out.impl()->base) continue;
         Tensor given = tangent_of(impl_of(item), level);
         if (!given.defined()) return write_tangent(out, level, tangent);
-        KINDLING_CHECK(Runtime, tangent.impl()->base, "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
-        KINDLING_CHECK(Runtime, tangent.impl()->base == root(given.impl()), given.impl()->base
-                       ? "A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input."
-                       : "A custom Function is returning a view but the jvp is not returning a view of the given grad input.");
+        KINDLING_CHECK(Runtime, tangent.impl()->base,
+                       "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
+        KINDLING_CHECK(
+            Runtime, tangent.impl()->base == root(given.impl()),
+            given.impl()->base
+                ? "A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input."
+                : "A custom Function is returning a view but the jvp is not returning a view of the given grad input.");
         break;
     }
     set_tangent(out, level, tangent);
@@ -178,7 +187,8 @@ static void apply_jvp(ContextObject* context, PyObject* args, PyObject* raw, PyO
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject* item = PyTuple_GET_ITEM(args, i);
         if (!python::is_tensor(item)) continue;
-        for (uint64_t level = level_of(impl_of(item), thread_state.forward_cap); level; level = level_of(impl_of(item), level - 1)) levels.push_back(level);
+        for (uint64_t level = level_of(impl_of(item), thread_state.forward_cap); level; level = level_of(impl_of(item), level - 1))
+            levels.push_back(level);
     }
     std::sort(levels.begin(), levels.end());
     levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
@@ -203,21 +213,27 @@ static void apply_jvp(ContextObject* context, PyObject* args, PyObject* raw, PyO
             result = Object(checked(PyObject_CallObject(run.get(), tangents.get())));
         }
         if (!PyTuple_Check(result.get())) result = Object(checked(PyTuple_Pack(1, result.get())));
-        KINDLING_CHECK(Runtime, PyTuple_GET_SIZE(result.get()) == output_count, "Function's jvp returned an invalid number of forward gradients (expected %zd but got %zd)",
-                       output_count, PyTuple_GET_SIZE(result.get()));
+        KINDLING_CHECK(Runtime, PyTuple_GET_SIZE(result.get()) == output_count,
+                       "Function's jvp returned an invalid number of forward gradients (expected %zd but got %zd)", output_count,
+                       PyTuple_GET_SIZE(result.get()));
         for (Py_ssize_t o = 0; o < output_count; o++) {
             PyObject *item = PyTuple_GET_ITEM(raw, o), *out = PyTuple_GET_ITEM(finished, o), *given = PyTuple_GET_ITEM(result.get(), o);
             if (given == Py_None) continue;
             if (!python::is_tensor(given)) fail(ErrorKind::Runtime, "expected Variable or None (got %s)", Py_TYPE(given)->tp_name);
             if (!python::is_tensor(out) || contains(context->non_differentiable, item) || !is_differentiable(impl_of(out)->dtype))
-                fail(ErrorKind::Runtime, "Function's jvp returned a gradient at position %zd, but  the corresponding forward output is not a differentiable "
-                     "Tensor.You should return None at that position instead.", o);
+                fail(ErrorKind::Runtime,
+                     "Function's jvp returned a gradient at position %zd, but  the corresponding forward output is not a differentiable "
+                     "Tensor.You should return None at that position instead.",
+                     o);
             if (contains(args, item) && contains(context->dirty_tensors, item)) {
                 Py_ssize_t place = 0;
                 while (PyTuple_GET_ITEM(args, place) != item) place++;
-                KINDLING_CHECK(Runtime, tangent_of(impl_of(item), level).is_same(tensor_of(given)) && tensor_of(given).version() != versions[static_cast<size_t>(place)],
-                               "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
-                               "inplace, then the jvp function must modify the corresponding gradient inplace.");
+                KINDLING_CHECK(
+                    Runtime,
+                    tangent_of(impl_of(item), level).is_same(tensor_of(given)) &&
+                        tensor_of(given).version() != versions[static_cast<size_t>(place)],
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                    "inplace, then the jvp function must modify the corresponding gradient inplace.");
                 continue;
             }
             set_output_tangent(tensor_of(out), tensor_of(given), level, args);
@@ -245,11 +261,13 @@ static PyObject* apply_batched(PyObject* cls, PyObject* args, PyObject* kwargs) 
     };
     std::vector<TensorImpl*> tensors;
     uint64_t newest = 0;
-    bool above = false;                                      // the graph of the newest level records it, too
+    bool above = false; // the graph of the newest level records it, too
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
         if (PyObject* item = PyTuple_GET_ITEM(args, i); python::is_tensor(item)) tensors.push_back(impl_of(item));
-    for (TensorImpl* tensor : tensors) if (Batch* batch = batch_behind(tensor)) newest = std::max(newest, batch->level->id);
-    for (TensorImpl* tensor : tensors) if (Batch* batch = batch_behind(tensor)) above |= batch->level->id == newest && requires_grad(tensor);
+    for (TensorImpl* tensor : tensors)
+        if (Batch* batch = batch_behind(tensor)) newest = std::max(newest, batch->level->id);
+    for (TensorImpl* tensor : tensors)
+        if (Batch* batch = batch_behind(tensor)) above |= batch->level->id == newest && requires_grad(tensor);
     BatchLevel* found[most_levels];
     const Span<BatchLevel*> levels(found, static_cast<size_t>(levels_above_graph(std::move(tensors), found)));
     if (levels.empty()) return instead("mapped_class");
@@ -263,17 +281,20 @@ static PyObject* apply_batched(PyObject* cls, PyObject* args, PyObject* kwargs) 
     auto leave = [&](PyObject* item) { return python::is_tensor(item) ? wrap(leave_graph(tensor_of(item), levels)) : Py_NewRef(item); };
     if (!PyTuple_CheckExact(result.get())) return leave(result.get());
     Object all(checked(PyTuple_New(PyTuple_GET_SIZE(result.get()))));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result.get()); i++) PyTuple_SET_ITEM(all.get(), i, leave(PyTuple_GET_ITEM(result.get(), i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result.get()); i++)
+        PyTuple_SET_ITEM(all.get(), i, leave(PyTuple_GET_ITEM(result.get(), i)));
     return all.take();
 }
 
 static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     return guarded([&]() -> PyObject* {
-        if (is_traced()) [[unlikely]] return apply_traced(cls, args, kwargs);
+        if (is_traced()) [[unlikely]]
+            return apply_traced(cls, args, kwargs);
         if (thread_state.transforms) [[unlikely]] {
             Object setup(checked(PyObject_GetAttrString(cls, "setup_context")));
             KINDLING_CHECK(Runtime, !PyObject_HasAttrString(setup.get(), "_is_default"),
-                           "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context staticmethod. For more "
+                           "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+                           "override the setup_context staticmethod. For more "
                            "details, please see https://pytorch.org/docs/main/notes/extending.func.html");
         }
         bool batched = false;
@@ -326,7 +347,8 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
                 Object with_context(checked(PyTuple_New(static_cast<Py_ssize_t>(count + 1))));
                 PyTuple_SET_ITEM(with_context.get(), 0, Py_NewRef(object.get()));
                 for (size_t i = 0; i < count; i++)
-                    PyTuple_SET_ITEM(with_context.get(), static_cast<Py_ssize_t>(i + 1), Py_NewRef(PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i))));
+                    PyTuple_SET_ITEM(with_context.get(), static_cast<Py_ssize_t>(i + 1),
+                                     Py_NewRef(PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i))));
                 output = Object(checked(PyObject_Call(forward.get(), with_context.get(), kwargs)));
             }
         }
@@ -338,19 +360,24 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
         if (context->dirty_tensors)
             for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(context->dirty_tensors); i++) {
                 PyObject* dirty = PyTuple_GET_ITEM(context->dirty_tensors, i);
-                if (!python::is_tensor(dirty)) fail(ErrorKind::Type, "mark_dirty can only mark tensors, but argument %zd is %s", i, Py_TYPE(dirty)->tp_name);
+                if (!python::is_tensor(dirty))
+                    fail(ErrorKind::Type, "mark_dirty can only mark tensors, but argument %zd is %s", i, Py_TYPE(dirty)->tp_name);
                 KINDLING_CHECK(Runtime, contains(outputs.get(), dirty),
                                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
                                "modified inplace must all be outputs of the Function.");
                 tensor_of(dirty).bump_version();
             }
         size_t tensor_outputs = 0;
-        for (size_t i = 0; i < output_count; i++) tensor_outputs += python::is_tensor(PyTuple_GET_ITEM(outputs.get(), static_cast<Py_ssize_t>(i)));
+        for (size_t i = 0; i < output_count; i++)
+            tensor_outputs += python::is_tensor(PyTuple_GET_ITEM(outputs.get(), static_cast<Py_ssize_t>(i)));
         Object finished(checked(PyTuple_New(static_cast<Py_ssize_t>(output_count))));
         for (size_t i = 0; i < output_count; i++) {
             PyObject* item = PyTuple_GET_ITEM(outputs.get(), static_cast<Py_ssize_t>(i));
             if (!python::is_tensor(item)) {
-                if (mine) { mine->outputs.emplace_back(); node->inputs.emplace_back(); }
+                if (mine) {
+                    mine->outputs.emplace_back();
+                    node->inputs.emplace_back();
+                }
                 PyTuple_SET_ITEM(finished.get(), static_cast<Py_ssize_t>(i), Py_NewRef(item));
                 continue;
             }
@@ -361,7 +388,8 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
         }
         if (dual && thread_state.forward_grad_mode && !thread_state.inference_mode) {
             check_tuple(context->saved_for_forward, "save_for_forward");
-            if (!context->saved_for_forward) context->saved_for_forward = checked(PyTuple_New(0));   // what was saved for backward is not for jvp
+            if (!context->saved_for_forward)
+                context->saved_for_forward = checked(PyTuple_New(0)); // what was saved for backward is not for jvp
             apply_jvp(context, args, outputs.get(), finished.get());
         }
         Py_CLEAR(context->saved_for_forward);
@@ -370,9 +398,13 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
             if (mine && context->to_save) {
                 for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(context->to_save); i++) {
                     PyObject* item = PyTuple_GET_ITEM(context->to_save, i);
-                    if (item == Py_None) { mine->saved.emplace_back(); continue; }
+                    if (item == Py_None) {
+                        mine->saved.emplace_back();
+                        continue;
+                    }
                     if (!python::is_tensor(item))
-                        fail(ErrorKind::Type, "save_for_backward can only save variables, but argument %zd is of type %s", i, Py_TYPE(item)->tp_name);
+                        fail(ErrorKind::Type, "save_for_backward can only save variables, but argument %zd is of type %s", i,
+                             Py_TYPE(item)->tp_name);
                     // An output may have been handed on under another name.
                     Tensor tensor = tensor_of(item);
                     for (size_t o = 0; o < output_count; o++)
@@ -515,4 +547,4 @@ bool init_autograd_function(PyObject* module) {
     return function_base_type && PyModule_AddObjectRef(module, "_FunctionBase", reinterpret_cast<PyObject*>(function_base_type)) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

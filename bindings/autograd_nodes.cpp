@@ -11,7 +11,7 @@ namespace kindling::python {
 
 PyTypeObject* node_type = nullptr;
 static PyTypeObject* saved_tensor_type = nullptr;
-static PyObject* types_by_name = nullptr;    // dict: "AddBackward0" -> its type
+static PyObject* types_by_name = nullptr; // dict: "AddBackward0" -> its type
 
 static NodeObject* as_node(PyObject* self) { return reinterpret_cast<NodeObject*>(self); }
 
@@ -20,8 +20,8 @@ static PyTypeObject* type_named(const char* name) {
     if (const char* colon = std::strrchr(name, ':')) name = colon + 1;
     if (!types_by_name && !(types_by_name = PyDict_New())) return nullptr;
     if (PyObject* known = PyDict_GetItemString(types_by_name, name)) return reinterpret_cast<PyTypeObject*>(known);
-    PyObject* made = PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){s:s,s:()}", name, node_type,
-                                           "__module__", "builtins", "__slots__");
+    PyObject* made = PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){s:s,s:()}", name, node_type, "__module__",
+                                           "builtins", "__slots__");
     if (!made) return nullptr;
     PyDict_SetItemString(types_by_name, name, made);
     Py_DECREF(made);
@@ -121,7 +121,8 @@ static PyObject* get_input_metadata(PyObject* self, void*) {
         Object kind(checked(import("kindling.autograd.graph", "_InputMetadata")));
         Object list(checked(PyList_New(0)));
         for (auto& meta : node->inputs) {
-            Object dtype(checked(dtype_object(meta.dtype))), size(checked(size_object(meta.sizes))), device(checked(device_object(meta.device)));
+            Object dtype(checked(dtype_object(meta.dtype))), size(checked(size_object(meta.sizes))),
+                device(checked(device_object(meta.device)));
             Object item(checked(PyObject_CallFunctionObjArgs(kind.get(), dtype.get(), size.get(), device.get(), nullptr)));
             if (PyList_Append(list.get(), item.get()) < 0) throw_python();
         }
@@ -152,7 +153,7 @@ static PyObject* hook_dict(std::vector<Ref<GradHook>>& hooks, SpinLock& lock) {
     auto hook = Ref<GradHook>::adopt(new PythonHooks(dict.get()));
     SpinGuard guard(lock);
     hooks.push_back(hook);
-    return dict.get();    // the hook holds it
+    return dict.get(); // the hook holds it
 }
 static PyObject* node_register_hook(PyObject* self, PyObject* hook) {
     return guarded([&] { return add_hook(hook_dict(node_of(self)->need_hooks().after, node_of(self)->lock), hook); });
@@ -192,8 +193,7 @@ static PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
 // ---- saved values
 
 struct SavedTensorObject {
-    PyObject_HEAD
-    PyObject* owner;                 // the node's object; null for one made by itself, which owns `saved`
+    PyObject_HEAD PyObject* owner; // the node's object; null for one made by itself, which owns `saved`
     const SavedTensor* saved;
 };
 
@@ -211,7 +211,8 @@ static PyObject* make_saved(PyObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"tensor", "is_output", nullptr};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p", const_cast<char**>(names), &tensor, &is_output)) return nullptr;
     return guarded([&]() -> PyObject* {
-        if (!is_tensor(tensor)) fail(ErrorKind::Type, "_make_saved_tensor(): argument 'tensor' must be Tensor, not %s", Py_TYPE(tensor)->tp_name);
+        if (!is_tensor(tensor))
+            fail(ErrorKind::Type, "_make_saved_tensor(): argument 'tensor' must be Tensor, not %s", Py_TYPE(tensor)->tp_name);
         auto saved = std::make_unique<SavedTensor>(tensor_of(tensor), is_output != 0);
         auto* self = PyObject_New(SavedTensorObject, saved_tensor_type);
         if (!self) return nullptr;
@@ -243,14 +244,15 @@ static const SavedTensor* still_saved(SavedTensorObject* self, Ref<GradNode>& no
         if (released) break;
         if (each.tensor == self->saved) return self->saved;
         if (each.list)
-            for (auto& member : *each.list) if (&member == self->saved) return self->saved;
+            for (auto& member : *each.list)
+                if (&member == self->saved) return self->saved;
     }
     fail_released();
 }
 
 struct PythonPacked final : PackedTensor {
-    PyObject* packed;                // owned
-    PyObject* unpack_function;       // owned
+    PyObject* packed;          // owned
+    PyObject* unpack_function; // owned
     PythonPacked(PyObject* packed, PyObject* unpack) : packed(packed), unpack_function(Py_NewRef(unpack)) {}
     ~PythonPacked() override {
         if (!Py_IsInitialized()) return;
@@ -269,7 +271,10 @@ struct PythonPacked final : PackedTensor {
     void* python() override { return packed; }
 };
 
-struct PackWith { PyObject* pack; PyObject* unpack; };
+struct PackWith {
+    PyObject* pack;
+    PyObject* unpack;
+};
 static PythonPacked* pack_by(const PackWith& hooks, const Tensor& tensor) {
     NoGradGuard no_grad;
     Object argument(checked(wrap(tensor)));
@@ -277,7 +282,8 @@ static PythonPacked* pack_by(const PackWith& hooks, const Tensor& tensor) {
     PyObject* packed = checked(PyObject_CallOneArg(hooks.pack, argument.get()));
     if (tensor.version() != version) {
         Py_DECREF(packed);
-        fail(ErrorKind::Runtime, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+        fail(ErrorKind::Runtime,
+             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
              "can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you "
              "need to perform in-place operations on the input to a pack hook.");
     }
@@ -289,7 +295,8 @@ static std::shared_ptr<PackedTensor> pack_with(void* context, const Tensor& tens
 
 static PyObject* saved_register_hooks(PyObject* self, PyObject* args) {
     PyObject *pack, *unpack;
-    if (PyTuple_GET_SIZE(args) != 2 || !PyCallable_Check(pack = PyTuple_GET_ITEM(args, 0)) || !PyCallable_Check(unpack = PyTuple_GET_ITEM(args, 1))) {
+    if (PyTuple_GET_SIZE(args) != 2 || !PyCallable_Check(pack = PyTuple_GET_ITEM(args, 0)) ||
+        !PyCallable_Check(unpack = PyTuple_GET_ITEM(args, 1))) {
         PyErr_Format(PyExc_TypeError, "register_hooks(): incompatible function arguments. Expected two functions, got %R", args);
         return nullptr;
     }
@@ -299,9 +306,11 @@ static PyObject* saved_register_hooks(PyObject* self, PyObject* args) {
         try {
             kept = still_saved(reinterpret_cast<SavedTensorObject*>(self), node);
         } catch (const Error&) {
-            fail(ErrorKind::Runtime, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you "
-                 "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-                 "saved variables after calling backward.");
+            fail(ErrorKind::Runtime, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
+                                     "graph are freed when you "
+                                     "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                                     "graph a second time or if you need to access "
+                                     "saved variables after calling backward.");
         }
         auto* saved = const_cast<SavedTensor*>(kept);
         PackWith hooks{pack, unpack};
@@ -348,7 +357,7 @@ PyObject* saved_attribute(PyObject* self, GradNode* node, const char* name, bool
     for (auto& each : values) {
         if (public_name(each) != name) continue;
         found = true;
-        if (released && !(raw && (each.tensor || each.list))) fail_released();   // a raw one says so when it is asked
+        if (released && !(raw && (each.tensor || each.list))) fail_released(); // a raw one says so when it is asked
         auto show = [&](const SavedTensor& tensor) -> PyObject* {
             if (raw) return raw_saved(self, node, &tensor);
             if (!tensor.defined()) Py_RETURN_NONE;
@@ -413,7 +422,7 @@ static PyObject* node_repr(PyObject* self) { return PyUnicode_FromFormat("<%s ob
 
 // ---- saved_tensors_hooks
 
-static thread_local constinit PyObject* my_hooks = nullptr;   // this thread's stack: a list of (pack, unpack)
+static thread_local constinit PyObject* my_hooks = nullptr; // this thread's stack: a list of (pack, unpack)
 
 static PackedTensor* pack_default(const Tensor& tensor) {
     if (!my_hooks) return nullptr;
@@ -426,7 +435,10 @@ static PackedTensor* pack_default(const Tensor& tensor) {
     // What the hook itself computes is saved as it is.
     int before = autograd_thread.saved_hooks;
     autograd_thread.saved_hooks = 0;
-    struct Restore { int value; ~Restore() { autograd_thread.saved_hooks = value; } } restore{before};
+    struct Restore {
+        int value;
+        ~Restore() { autograd_thread.saved_hooks = value; }
+    } restore{before};
     return pack_by(hooks, tensor);
 }
 
@@ -441,7 +453,10 @@ static PyObject* push_hooks(PyObject*, PyObject* args) {
     }
     if (!my_hooks && !(my_hooks = PyList_New(0))) return nullptr;
     PyObject* pair = PyTuple_Pack(2, pack, unpack);
-    if (!pair || PyList_Append(my_hooks, pair) < 0) { Py_XDECREF(pair); return nullptr; }
+    if (!pair || PyList_Append(my_hooks, pair) < 0) {
+        Py_XDECREF(pair);
+        return nullptr;
+    }
     Py_DECREF(pair);
     autograd_thread.saved_hooks++;
     Py_RETURN_NONE;
@@ -514,7 +529,8 @@ static PyGetSetDef node_getset[] = {
 static PyMethodDef node_methods[] = {
     {"name", node_name_method, METH_NOARGS, "name() -> str\n\nThe kind of operation."},
     {"register_hook", node_register_hook, METH_O,
-     "register_hook(hook) -> RemovableHandle\n\nCalls hook(grad_inputs, grad_outputs) after this node ran; it may return other grad_inputs."},
+     "register_hook(hook) -> RemovableHandle\n\nCalls hook(grad_inputs, grad_outputs) after this node ran; it may return other "
+     "grad_inputs."},
     {"register_prehook", node_register_prehook, METH_O,
      "register_prehook(hook) -> RemovableHandle\n\nCalls hook(grad_outputs) before this node runs; it may return other grad_outputs."},
     {"__dir__", node_dir, METH_NOARGS, nullptr},
@@ -540,8 +556,11 @@ static PyType_Slot node_slots[] = {
     {0, nullptr},
 };
 static PyType_Spec node_spec = {
-    "kindling.autograd.graph.Node", sizeof(NodeObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots,
+    "kindling.autograd.graph.Node",
+    sizeof(NodeObject),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    node_slots,
 };
 static PyGetSetDef saved_getset[] = {
     {"data", saved_get_data, nullptr, nullptr, nullptr},
@@ -575,11 +594,13 @@ bool init_autograd_nodes(PyObject* module) {
     saved_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&saved_spec));
     if (!node_type || !saved_tensor_type) return false;
     static PyMethodDef functions[] = {
-        {"_make_saved_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_saved)), METH_VARARGS | METH_KEYWORDS, nullptr},
+        {"_make_saved_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_saved)), METH_VARARGS | METH_KEYWORDS,
+         nullptr},
         {nullptr, nullptr, 0, nullptr},
     };
-    return PyModule_AddFunctions(module, functions) == 0 && PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(node_type)) == 0 &&
+    return PyModule_AddFunctions(module, functions) == 0 &&
+           PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(node_type)) == 0 &&
            PyModule_AddObjectRef(module, "_SavedTensor", reinterpret_cast<PyObject*>(saved_tensor_type)) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -10,11 +10,10 @@ namespace kindling::python {
 
 /// The Python object of a node. Most hold their node; the context of a custom Function is held by it.
 struct NodeObject {
-    PyObject_HEAD
-    GradNode* node;                  // owned, but by the contexts of custom Functions
+    PyObject_HEAD GradNode* node; // owned, but by the contexts of custom Functions
     PyObject* weak_references;
 };
-extern PyTypeObject* node_type;      // kindling.autograd.graph.Node
+extern PyTypeObject* node_type; // kindling.autograd.graph.Node
 extern PyTypeObject* function_base_type;
 
 /// The node's one object (a new reference), None for no node.
@@ -27,10 +26,10 @@ GradNode* node_of(PyObject* object);
 
 /// The node of a custom Function: its context object does the work.
 struct PythonNode final : GradNode {
-    PyObject* context;               // owned
-    std::string text;                // the context class's name
-    std::vector<InputMeta> outputs;  // of every output; DType::None where it is no tensor
-    std::vector<char> is_tensor;     // of every argument of apply
+    PyObject* context;              // owned
+    std::string text;               // the context class's name
+    std::vector<InputMeta> outputs; // of every output; DType::None where it is no tensor
+    std::vector<char> is_tensor;    // of every argument of apply
     std::vector<SavedTensor> saved;
     bool released = false;
     explicit PythonNode(PyObject* context);
@@ -42,14 +41,14 @@ struct PythonNode final : GradNode {
 
 /// A dict of hooks, called in order. `Kind` says with what.
 struct PythonHooks final : GradHook {
-    PyObject* dict;                  // owned
+    PyObject* dict; // owned
     explicit PythonHooks(PyObject* dict) : dict(Py_NewRef(dict)) {}
     ~PythonHooks() override;
     Tensor on_tensor(const Tensor& gradient) override;
     void before(Tensor* gradients, size_t count) override;
     void after(Tensor* results, size_t result_count, const Tensor* gradients, size_t count) override;
     void* python() override { return dict; }
-    bool accumulated = false;        // post_accumulate_grad: gets the leaf, returns nothing
+    bool accumulated = false; // post_accumulate_grad: gets the leaf, returns nothing
 };
 
 /// Tuples of tensors: undefined ones are None.
@@ -67,4 +66,4 @@ bool init_autograd_function(PyObject* module);
 bool init_autograd_engine(PyObject* module);
 bool init_saved_hooks(PyObject* module);
 
-}  // namespace kindling::python
+} // namespace kindling::python

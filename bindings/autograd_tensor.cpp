@@ -43,7 +43,10 @@ static Object hook_list(PyObject* dict) {
 
 static std::string callable_name(PyObject* hook) {
     PyObject* name = PyObject_GetAttrString(hook, "__name__");
-    if (!name) { PyErr_Clear(); name = PyObject_Str(hook); }
+    if (!name) {
+        PyErr_Clear();
+        name = PyObject_Str(hook);
+    }
     const char* text = name ? PyUnicode_AsUTF8(name) : nullptr;
     std::string result = text ? text : "<unknown>";
     PyErr_Clear();
@@ -53,13 +56,13 @@ static std::string callable_name(PyObject* hook) {
 
 /// A hook may change values, not what kind of thing the gradient is.
 static Tensor checked_replacement(const Tensor& before, PyObject* result, PyObject* hook) {
-    if (!is_tensor(result))
-        fail(ErrorKind::Type, "expected Variable, but hook returned '%s'", Py_TYPE(result)->tp_name);
+    if (!is_tensor(result)) fail(ErrorKind::Type, "expected Variable, but hook returned '%s'", Py_TYPE(result)->tp_name);
     Tensor after = tensor_of(result);
     if (!before.defined()) fail(ErrorKind::Runtime, "can't replace a None gradient with a non-None value");
     std::string name = after.dtype() != before.dtype() || after.sizes() != before.sizes() ? callable_name(hook) : std::string();
-    KINDLING_CHECK(Runtime, after.dtype() == before.dtype(), "hook '%s' has changed the type of value (was torch.%sTensor got torch.%sTensor)",
-                   name.c_str(), scalar_type_name(before.dtype()), scalar_type_name(after.dtype()));
+    KINDLING_CHECK(Runtime, after.dtype() == before.dtype(),
+                   "hook '%s' has changed the type of value (was torch.%sTensor got torch.%sTensor)", name.c_str(),
+                   scalar_type_name(before.dtype()), scalar_type_name(after.dtype()));
     KINDLING_CHECK(Runtime, after.sizes() == before.sizes(), "hook '%s' has changed the size of value", name.c_str());
     return after;
 }
@@ -129,7 +132,10 @@ PyObject* tensor_tuple(const Tensor* tensors, size_t count) {
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(count));
     for (size_t i = 0; tuple && i < count; i++) {
         PyObject* item = wrap(tensors[i]);
-        if (!item) { Py_DECREF(tuple); return nullptr; }
+        if (!item) {
+            Py_DECREF(tuple);
+            return nullptr;
+        }
         PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), item);
     }
     return tuple;
@@ -195,11 +201,14 @@ static PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_
     return guarded([&] {
         // Gradients of a transformed function are the transform's.
         KINDLING_CHECK(Runtime, !thread_state.transforms || thread_state.may_require_grad,
-                       "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
-                       "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
-                   "of a function being transformed instead.");
+                       "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a "
+                       "function being transformed by a functorch "
+                       "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, "
+                       "hessian) or call requires_grad_() outside "
+                       "of a function being transformed instead.");
         const bool wanted = truth(slots[0], true);
-        KINDLING_CHECK(Runtime, !wanted || is_differentiable(tensor_of(self).dtype()), "only Tensors of floating point dtype can require gradients");
+        KINDLING_CHECK(Runtime, !wanted || is_differentiable(tensor_of(self).dtype()),
+                       "only Tensors of floating point dtype can require gradients");
         set_requires_grad(tensor_of(self), wanted);
         return Py_NewRef(self);
     });
@@ -208,15 +217,20 @@ static PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_
 static PyObject* retain_grad_method(PyObject* self, PyObject* const*, Py_ssize_t, PyObject*) {
     return guarded([&] {
         KINDLING_CHECK(Runtime, !thread_state.transforms,
-                       "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch transform. This is unsupported, please attempt to "
-                       "use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of a function being transformed instead.");
+                       "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch transform. "
+                       "This is unsupported, please attempt to "
+                       "use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of a function "
+                       "being transformed instead.");
         retain_grad(tensor_of(self));
         return Py_NewRef(Py_None);
     });
 }
 
 static PyObject* detach_method(PyObject* self, PyObject* const*, Py_ssize_t, PyObject*) {
-    return guarded([&] { detach_in_place(tensor_of(self)); return Py_NewRef(self); });
+    return guarded([&] {
+        detach_in_place(tensor_of(self));
+        return Py_NewRef(self);
+    });
 }
 
 /// The usual calls go straight to the engine; others through torch.autograd.backward.
@@ -230,7 +244,8 @@ static PyObject* backward_method(PyObject* self, PyObject* const* args, Py_ssize
             PyObject* none = Py_None;
             Object keywords(checked(PyDict_New()));
             if (slots[3] && slots[3] != Py_None) PyDict_SetItemString(keywords.get(), "inputs", slots[3]);
-            Object arguments(checked(PyTuple_Pack(4, self, slots[0] ? slots[0] : none, slots[1] ? slots[1] : none, slots[2] ? slots[2] : Py_False)));
+            Object arguments(
+                checked(PyTuple_Pack(4, self, slots[0] ? slots[0] : none, slots[1] ? slots[1] : none, slots[2] ? slots[2] : Py_False)));
             return PyObject_Call(function.get(), arguments.get(), keywords.get());
         }
         bool create = truth(slots[2], false);
@@ -271,20 +286,26 @@ const NativeMethodDef autograd_tensor_methods[] = {
 
 // ---- properties
 
-#define GETTER(NAME)                                                                                                  \
-    static PyObject* body_##NAME(PyObject* self, TensorImpl* impl);                                                   \
-    static PyObject* get_##NAME(PyObject* self, void*) {                                                              \
-        if (wants_torch_function(self)) [[unlikely]]                                                                  \
-            if (PyObject* result = get_by_torch_function(self, #NAME); result || PyErr_Occurred()) return result;     \
-        try { return body_##NAME(self, impl_of(self)); } catch (...) { return set_error(); }                          \
-    }                                                                                                                 \
+#define GETTER(NAME)                                                                                                                       \
+    static PyObject* body_##NAME(PyObject* self, TensorImpl* impl);                                                                        \
+    static PyObject* get_##NAME(PyObject* self, void*) {                                                                                   \
+        if (wants_torch_function(self)) [[unlikely]]                                                                                       \
+            if (PyObject* result = get_by_torch_function(self, #NAME); result || PyErr_Occurred()) return result;                          \
+        try {                                                                                                                              \
+            return body_##NAME(self, impl_of(self));                                                                                       \
+        } catch (...) { return set_error(); }                                                                                              \
+    }                                                                                                                                      \
     static PyObject* body_##NAME([[maybe_unused]] PyObject* self, [[maybe_unused]] TensorImpl* impl)
-#define SETTER(NAME)                                                                                                  \
-    static void set_body_##NAME(PyObject* self, PyObject* value);                                                     \
-    static int set_##NAME(PyObject* self, PyObject* value, void*) {                                                   \
-        if (wants_torch_function(self)) [[unlikely]] return set_by_torch_function(self, #NAME, value);                \
-        return guarded_int([&] { set_body_##NAME(self, value); return 0; });                                          \
-    }                                                                                                                 \
+#define SETTER(NAME)                                                                                                                       \
+    static void set_body_##NAME(PyObject* self, PyObject* value);                                                                          \
+    static int set_##NAME(PyObject* self, PyObject* value, void*) {                                                                        \
+        if (wants_torch_function(self)) [[unlikely]]                                                                                       \
+            return set_by_torch_function(self, #NAME, value);                                                                              \
+        return guarded_int([&] {                                                                                                           \
+            set_body_##NAME(self, value);                                                                                                  \
+            return 0;                                                                                                                      \
+        });                                                                                                                                \
+    }                                                                                                                                      \
     static void set_body_##NAME(PyObject* self, PyObject* value)
 
 GETTER(grad) {
@@ -294,7 +315,8 @@ GETTER(grad) {
                          "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                          "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
                          "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-                         "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.", 1) < 0)
+                         "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                         1) < 0)
             return nullptr;
         Py_RETURN_NONE;
     }
@@ -302,7 +324,8 @@ GETTER(grad) {
 }
 SETTER(grad) {
     if (!value || value == Py_None) return tensor_of(self).set_grad({});
-    if (!is_tensor(value)) fail(ErrorKind::Type, "assigned grad expected to be a Tensor or None but got grad of type %s", Py_TYPE(value)->tp_name);
+    if (!is_tensor(value))
+        fail(ErrorKind::Type, "assigned grad expected to be a Tensor or None but got grad of type %s", Py_TYPE(value)->tp_name);
     if (value == self) fail(ErrorKind::Runtime, "can't assign Tensor as its own grad");
     tensor_of(self).set_grad(tensor_of(value));
 }
@@ -322,9 +345,7 @@ SETTER(requires_grad) {
     set_requires_grad(tensor_of(self), value == Py_True);
 }
 GETTER(retains_grad) { return PyBool_FromLong(impl->autograd && impl->autograd->retains_grad); }
-GETTER(output_nr) {
-    return PyLong_FromUnsignedLong(impl->autograd ? impl->autograd->output : 0);
-}
+GETTER(output_nr) { return PyLong_FromUnsignedLong(impl->autograd ? impl->autograd->output : 0); }
 GETTER(_backward_hooks) {
     PyObject* dict = impl->autograd ? static_cast<PyObject*>(impl->autograd->python_hooks) : nullptr;
     if (dict && impl->autograd->python_hooks_node != grad_fn(impl).get()) dict = nullptr;
@@ -344,7 +365,7 @@ SETTER(_backward_hooks) {
     if (!fresh) return;
     auto hook = Ref<GradHook>::adopt(new PythonHooks(value));
     if (requires_grad(tensor.impl())) add_tensor_hook(tensor, hook);
-    else meta.hooks.push_back(hook);         // in case that it will require grad
+    else meta.hooks.push_back(hook); // in case that it will require grad
 }
 GETTER(_post_accumulate_grad_hooks) {
     PyObject* dict = impl->autograd ? static_cast<PyObject*>(impl->autograd->python_accumulated) : nullptr;
@@ -364,7 +385,7 @@ SETTER(_post_accumulate_grad_hooks) {
 GETTER(data) {
     KINDLING_CHECK(Runtime, !(impl->key & key::Wrapped), "accessing `data` under vmap transform is not allowed");
     static constinit Known detach{"detach", "", nullptr};
-    if (impl->key & key::Dispatch & ~thread_state.exclude) return wrap(detach(Tensor::share(impl)));  // what it wraps has the data
+    if (impl->key & key::Dispatch & ~thread_state.exclude) return wrap(detach(Tensor::share(impl))); // what it wraps has the data
     return wrap(detached(Tensor::share(impl), true));
 }
 SETTER(data) {
@@ -460,4 +481,4 @@ void clear_autograd(TensorImpl* impl) {
     if (!impl->base && alone(meta->grad_fn) && !meta->retains_grad) Ref<GradNode> node = std::move(meta->grad_fn);
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -1,9 +1,9 @@
 // bindings/batch.cpp: what torch.vmap (kindling/func/_vmap.py) needs: levels, and tensors in and out of them.
+#include "core/batch.h"
 #include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "bindings/function.h"
 #include "bindings/types.h"
-#include "core/batch.h"
 #include "operators/batching.h"
 
 namespace kindling::python {
@@ -65,7 +65,9 @@ static PyObject* vmap_level(PyObject*, PyObject* depth) {
     return guarded([&] {
         const BatchLevel* level = level_at(depth);
         return Py_BuildValue("(Ls)", static_cast<long long>(level->size),
-                             level->randomness == Randomness::Error ? "error" : level->randomness == Randomness::Same ? "same" : "different");
+                             level->randomness == Randomness::Error  ? "error"
+                             : level->randomness == Randomness::Same ? "same"
+                                                                     : "different");
     });
 }
 
@@ -83,7 +85,8 @@ static PyObject* vmap_below(PyObject*, PyObject* all) {
 static PyObject* batch_of_tensor(PyObject*, PyObject* tensor) {
     const Batch* batch = is_tensor(tensor) ? batch_behind(impl_of(tensor)) : nullptr;
     if (!batch) Py_RETURN_NONE;
-    return guarded([&] { return Py_BuildValue("(NiO)", wrap(Tensor(batch->inner)), batch->level->depth, batch->batched ? Py_True : Py_False); });
+    return guarded(
+        [&] { return Py_BuildValue("(NiO)", wrap(Tensor(batch->inner)), batch->level->depth, batch->batched ? Py_True : Py_False); });
 }
 
 /// _C._vmap_depth(): how many levels are open in this thread.
@@ -114,7 +117,8 @@ static PyObject* apart(PyObject*, PyObject* tensor) {
     if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "_apart takes a tensor");
     return guarded([&] {
         Tensor t = tensor_of(tensor);
-        if (BatchLevel* level = thread_state.levels; level && !batch_at(t.impl(), level)) return wrap(make_batched(t, Ref<BatchLevel>::share(level), false));
+        if (BatchLevel* level = thread_state.levels; level && !batch_at(t.impl(), level))
+            return wrap(make_batched(t, Ref<BatchLevel>::share(level), false));
         Tensor copy = ::kindling::detached(t);
         share_tangents(copy.impl(), t.impl());
         return wrap(copy);
@@ -182,8 +186,10 @@ static PyObject* transforms(PyObject*, PyObject*) {
         const GradLevel* other = thread_state.grads;
         while (level || other) {
             const bool maps = level && (!other || level->depth > other->depth);
-            Object one(checked(maps ? Py_BuildValue("(siLiO)", "vmap", level->depth, static_cast<long long>(level->size), static_cast<int>(level->randomness), Py_True)
-                                    : Py_BuildValue("(siLiO)", kinds[static_cast<int>(other->kind)], other->depth, 0LL, 0, other->grad_mode ? Py_True : Py_False)));
+            Object one(checked(maps ? Py_BuildValue("(siLiO)", "vmap", level->depth, static_cast<long long>(level->size),
+                                                    static_cast<int>(level->randomness), Py_True)
+                                    : Py_BuildValue("(siLiO)", kinds[static_cast<int>(other->kind)], other->depth, 0LL, 0,
+                                                    other->grad_mode ? Py_True : Py_False)));
             if (PyList_Append(list.get(), one.get()) < 0) throw_python();
             if (maps) level = level->outer;
             else other = other->outer;
@@ -264,4 +270,4 @@ bool init_batch(PyObject* module) {
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -22,8 +22,7 @@ enum Kind : int {
 };
 
 struct Compiled {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject* function;
     PyObject* dict;
     PyObject* weak_references;
@@ -34,13 +33,19 @@ struct Compiled {
 PyTypeObject* compiled_type = nullptr;
 
 bool begin_region() {
-    return guarded_int([] { begin_recording(); return 0; }) == 0;
+    return guarded_int([] {
+               begin_recording();
+               return 0;
+           }) == 0;
 }
 /// With an error set or not: ends the region. False if an error is set afterwards; that of the call comes first.
 bool end_region(bool failed) {
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     if (failed) PyErr_Fetch(&type, &value, &traceback);
-    const bool ended = guarded_int([] { end_recording(); return 0; }) == 0;
+    const bool ended = guarded_int([] {
+                           end_recording();
+                           return 0;
+                       }) == 0;
     if (!failed) return ended;
     if (!ended) PyErr_Clear();
     PyErr_Restore(type, value, traceback);
@@ -97,9 +102,7 @@ PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
     if (!object || object == Py_None) return Py_NewRef(self);
     return PyMethod_New(self, object);
 }
-PyObject* repr(PyObject* object) {
-    return PyUnicode_FromFormat("<compiled %R>", reinterpret_cast<Compiled*>(object)->function);
-}
+PyObject* repr(PyObject* object) { return PyUnicode_FromFormat("<compiled %R>", reinterpret_cast<Compiled*>(object)->function); }
 /// By its name, as functions are pickled and copied.
 PyObject* reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
 
@@ -126,9 +129,8 @@ bool make_type() {
         {Py_tp_getset, getset},
         {0, nullptr},
     };
-    static PyType_Spec spec = {
-        "torch._C._Compiled", sizeof(Compiled), 0,
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+    static PyType_Spec spec = {"torch._C._Compiled", sizeof(Compiled), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
     compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
     return compiled_type != nullptr;
 }
@@ -154,8 +156,7 @@ PyObject* is_whole(PyObject*, PyObject*) { return PyBool_FromLong(whole_calls > 
 
 /// _PutOff(run): memory that `run()` will fill. Whoever asks for it calls that first.
 struct PutOff {
-    PyObject_HEAD
-    Foreign* queue;
+    PyObject_HEAD Foreign* queue;
 };
 PyTypeObject* put_off_type = nullptr;
 
@@ -240,8 +241,7 @@ PyObject* make_put_off(PyObject*, PyObject* function) {
                                     {"draw", draw, METH_NOARGS, nullptr},      {"slot", slot, METH_O, nullptr},
                                     {"is_wanted", is_wanted, METH_O, nullptr}, {"fill", fill, METH_VARARGS, nullptr},
                                     {"run", run_now, METH_NOARGS, nullptr},    {nullptr, nullptr, 0, nullptr}};
-    static PyType_Slot slots[] = {
-        {Py_tp_dealloc, reinterpret_cast<void*>(drop_put_off)}, {Py_tp_methods, methods}, {0, nullptr}};
+    static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(drop_put_off)}, {Py_tp_methods, methods}, {0, nullptr}};
     static PyType_Spec spec = {"torch._C._PutOff", sizeof(PutOff), 0, Py_TPFLAGS_DEFAULT, slots};
     if (!put_off_type && !(put_off_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)))) return nullptr;
     auto* self = reinterpret_cast<PutOff*>(put_off_type->tp_alloc(put_off_type, 0));
@@ -255,8 +255,7 @@ PyObject* make_put_off(PyObject*, PyObject* function) {
 bool refuse_break(const char* what, PyObject* object) {
     if (!whole_calls) [[likely]]
         return true;
-    Object refuse(import("kindling._compile_breaks", what)),
-        told(refuse ? PyObject_CallOneArg(refuse.get(), object) : nullptr);
+    Object refuse(import("kindling._compile_breaks", what)), told(refuse ? PyObject_CallOneArg(refuse.get(), object) : nullptr);
     return static_cast<bool>(told);
 }
 

@@ -3,8 +3,8 @@
 
 #include "bindings/tensor.h"
 #include "bindings/types.h"
-#include "core/sparse.h"
 #include "core/shape.h"
+#include "core/sparse.h"
 
 namespace kindling::python {
 
@@ -12,11 +12,16 @@ namespace kindling::python {
 
 static void store(void* at, DType dtype, const Scalar& value) {
     switch (dtype) {
-#define STORE(T, D) case DType::D: *static_cast<T*>(at) = static_cast<T>(value.to_int()); return;
+#define STORE(T, D)                                                                                                                        \
+    case DType::D: *static_cast<T*>(at) = static_cast<T>(value.to_int()); return;
+        // clang-format off
     STORE(int8_t, Int8) STORE(int16_t, Int16) STORE(int32_t, Int32) STORE(int64_t, Int64)
     STORE(uint8_t, UInt8) STORE(uint16_t, UInt16) STORE(uint32_t, UInt32) STORE(uint64_t, UInt64)
+        // clang-format on
 #undef STORE
-    case DType::Bool: *static_cast<bool*>(at) = value.to_bool(); return;
+            case DType::Bool:
+        *static_cast<bool*>(at) = value.to_bool();
+        return;
     case DType::Float16: *static_cast<Half*>(at) = to_half(static_cast<float>(value.to_double())); return;
     case DType::BFloat16: *static_cast<BFloat16*>(at) = to_bfloat16(static_cast<float>(value.to_double())); return;
     case DType::Float32: *static_cast<float*>(at) = static_cast<float>(value.to_double()); return;
@@ -31,10 +36,15 @@ static void store(void* at, DType dtype, const Scalar& value) {
 
 static PyObject* load(const void* at, DType dtype) {
     switch (dtype) {
-#define LOAD(T, D) case DType::D: return PyLong_FromLongLong(static_cast<long long>(*static_cast<const T*>(at)));
-    LOAD(int8_t, Int8) LOAD(int16_t, Int16) LOAD(int32_t, Int32) LOAD(int64_t, Int64) LOAD(uint8_t, UInt8) LOAD(uint16_t, UInt16) LOAD(uint32_t, UInt32)
+#define LOAD(T, D)                                                                                                                         \
+    case DType::D: return PyLong_FromLongLong(static_cast<long long>(*static_cast<const T*>(at)));
+        // clang-format off
+    LOAD(int8_t, Int8) LOAD(int16_t, Int16) LOAD(int32_t, Int32) LOAD(int64_t, Int64) LOAD(uint8_t, UInt8) LOAD(uint16_t, UInt16)
+    LOAD(uint32_t, UInt32)
+        // clang-format on
 #undef LOAD
-    case DType::UInt64: return PyLong_FromUnsignedLongLong(*static_cast<const uint64_t*>(at));
+        case DType::UInt64:
+        return PyLong_FromUnsignedLongLong(*static_cast<const uint64_t*>(at));
     case DType::Bool: return PyBool_FromLong(*static_cast<const uint8_t*>(at) != 0);
     case DType::Float16: return PyFloat_FromDouble(static_cast<double>(to_float(*static_cast<const Half*>(at))));
     case DType::BFloat16: return PyFloat_FromDouble(static_cast<double>(to_float(*static_cast<const BFloat16*>(at))));
@@ -77,14 +87,16 @@ static PyObject* list_of(const char* data, const int64_t* sizes, const int64_t* 
 PyObject* tensor_to_list(PyObject* self) {
     return guarded([&]() -> PyObject* {
         Tensor tensor = tensor_of(self);
-        KINDLING_CHECK(Runtime, !(tensor.impl()->key & key::Dispatch), ".tolist() is not supported for tensor subclasses, got %s", Py_TYPE(self)->tp_name);
+        KINDLING_CHECK(Runtime, !(tensor.impl()->key & key::Dispatch), ".tolist() is not supported for tensor subclasses, got %s",
+                       Py_TYPE(self)->tp_name);
         if (tensor.impl()->key & key::Private) tensor = host_copy(tensor);
         tensor = resolved(tensor);
         KINDLING_CHECK(NotImplemented, !tensor.is_meta(), "Cannot copy out of meta tensor; no data!");
         if (category(tensor.impl()->dtype) != 1 && !refuse_break("refuse_list", self)) throw_python();
         need_memory(tensor.impl());
         TensorImpl* impl = tensor.impl();
-        return list_of(tensor.numel() ? static_cast<char*>(impl->data()) : nullptr, impl->sizes(), impl->strides(), impl->ndim, impl->dtype);
+        return list_of(tensor.numel() ? static_cast<char*>(impl->data()) : nullptr, impl->sizes(), impl->strides(), impl->ndim,
+                       impl->dtype);
     });
 }
 
@@ -102,10 +114,19 @@ static DType dtype_of_format(const char* format, Py_ssize_t item_size, bool& swa
     case 'e': return DType::Float16;
     case 'f': return DType::Float32;
     case 'd': return item_size == 8 ? DType::Float64 : DType::None;
-    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
-        return item_size == 1 ? DType::Int8 : item_size == 2 ? DType::Int16 : item_size == 4 ? DType::Int32 : DType::Int64;
-    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': case 'c':
-        return item_size == 1 ? DType::UInt8 : item_size == 2 ? DType::UInt16 : item_size == 4 ? DType::UInt32 : DType::UInt64;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n': return item_size == 1 ? DType::Int8 : item_size == 2 ? DType::Int16 : item_size == 4 ? DType::Int32 : DType::Int64;
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
+    case 'c': return item_size == 1 ? DType::UInt8 : item_size == 2 ? DType::UInt16 : item_size == 4 ? DType::UInt32 : DType::UInt64;
     default: return DType::None;
     }
 }
@@ -113,7 +134,9 @@ static DType dtype_of_format(const char* format, Py_ssize_t item_size, bool& swa
 struct Buffer {
     Py_buffer view;
     bool held = false;
-    ~Buffer() { if (held) PyBuffer_Release(&view); }
+    ~Buffer() {
+        if (held) PyBuffer_Release(&view);
+    }
 };
 
 static bool is_numpy_array(PyObject* object) {
@@ -126,8 +149,9 @@ static bool is_numpy_array(PyObject* object) {
     Object dtype(PyObject_GetAttrString(object, "dtype")), type(dtype ? PyObject_GetAttrString(dtype.get(), "type") : nullptr),
         name(type ? PyObject_GetAttrString(type.get(), "__name__") : nullptr);
     PyErr_Clear();
-    fail(ErrorKind::Type, "can't convert np.ndarray of type numpy.%s. The only supported types are: float64, float32, float16, complex64, complex128, "
-                          "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
+    fail(ErrorKind::Type,
+         "can't convert np.ndarray of type numpy.%s. The only supported types are: float64, float32, float16, complex64, complex128, "
+         "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
          name ? PyUnicode_AsUTF8(name.get()) : Py_TYPE(object)->tp_name);
 }
 
@@ -137,8 +161,9 @@ static DType open_array(PyObject* object, Buffer& buffer) {
     bool swapped;
     DType dtype = dtype_of_format(buffer.view.format, buffer.view.itemsize, swapped);
     if (dtype == DType::None) refuse_array(object);
-    KINDLING_CHECK(Value, !swapped, "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-                                    "currently not supported.");
+    KINDLING_CHECK(Value, !swapped,
+                   "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+                   "currently not supported.");
     return dtype;
 }
 
@@ -175,7 +200,9 @@ static Tensor copy_of_array(PyObject* object) {
         forward &= stride >= 0;
         strides.push_back(stride / view.itemsize);
     }
-    if (forward) strides = preserved_strides(sizes, strides, make_tensor(sizes, strides, dtype, Device{DeviceType::Meta}).impl()->non_overlapping_dense);
+    if (forward)
+        strides =
+            preserved_strides(sizes, strides, make_tensor(sizes, strides, dtype, Device{DeviceType::Meta}).impl()->non_overlapping_dense);
     Tensor result = forward ? make_tensor(sizes, strides, dtype) : make_tensor(sizes, dtype);
     if (!result.numel()) return result;
     if (result.is_contiguous() && PyBuffer_IsContiguous(&view, 'C')) memcpy(result.data(), view.buf, static_cast<size_t>(view.len));
@@ -204,7 +231,7 @@ static PyObject* root_of(PyObject* array) {
         if (!base) PyErr_Clear();
         if (!base || (base.get() != Py_None && Py_TYPE(base.get()) != Py_TYPE(array))) return nullptr;
         if (base.get() == Py_None) return root;
-        root = base.get();                     // the array holds it
+        root = base.get(); // the array holds it
     }
     return nullptr;
 }
@@ -227,10 +254,12 @@ static Tensor share_array(PyObject* object) {
         static bool warned = false;
         if (!warned) {
             warned = true;
-            if (PyErr_WarnEx(PyExc_UserWarning, "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
-                                                "writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
-                                                "its data or make it writable before converting it to a tensor. This type of warning will be suppressed "
-                                                "for the rest of this program.", 1) < 0)
+            if (PyErr_WarnEx(PyExc_UserWarning,
+                             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+                             "writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
+                             "its data or make it writable before converting it to a tensor. This type of warning will be suppressed "
+                             "for the rest of this program.",
+                             1) < 0)
                 throw_python();
         }
     }
@@ -238,11 +267,13 @@ static Tensor share_array(PyObject* object) {
     int64_t last = 0;
     bool empty = false;
     for (int64_t stride : strides_of(object, view)) {
-        KINDLING_CHECK(Value, stride >= 0, "At least one stride in the given numpy array is negative, and tensors with negative strides are "
-                                           "not currently supported. (You can probably work around this by making a copy of your array  with "
-                                           "array.copy().) ");
-        KINDLING_CHECK(Value, stride % view.itemsize == 0, "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-                                                           "array to reallocate the memory.");
+        KINDLING_CHECK(Value, stride >= 0,
+                       "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                       "not currently supported. (You can probably work around this by making a copy of your array  with "
+                       "array.copy().) ");
+        KINDLING_CHECK(Value, stride % view.itemsize == 0,
+                       "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+                       "array to reallocate the memory.");
         strides.push_back(stride / view.itemsize);
     }
     for (int i = 0; i < view.ndim; i++) {
@@ -260,15 +291,14 @@ static Tensor share_array(PyObject* object) {
 
 /// Null for what NumPy has no dtype for.
 static const char* type_string(DType dtype) {
-    static constexpr const char* names[] = {"|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16", "|b1", nullptr, "<u2", "<u4", "<u8",
-                                            nullptr, nullptr, nullptr, nullptr, nullptr};
+    static constexpr const char* names[] = {"|u1", "|i1",   "<i2", "<i4", "<i8", "<f2",   "<f4",   "<f8",   "<c8",   "<c16",
+                                            "|b1", nullptr, "<u2", "<u4", "<u8", nullptr, nullptr, nullptr, nullptr, nullptr};
     static_assert(std::size(names) == dtype_count);
     return names[static_cast<int>(dtype)];
 }
 
-struct ArrayHolder {  // what a NumPy array has as its base
-    PyObject_HEAD
-    TensorImpl* impl;
+struct ArrayHolder { // what a NumPy array has as its base
+    PyObject_HEAD TensorImpl* impl;
 };
 static PyTypeObject* holder_type;
 static void holder_dealloc(PyObject* self) {
@@ -289,20 +319,26 @@ static PyObject* holder_interface(PyObject* self, void*) {
     for (int64_t stride : impl->strides()) strides.push_back(stride * item);
     static char nothing[16];
     void* data = impl->numel && impl->storage->data() ? impl->data() : static_cast<void*>(nothing);
-    return Py_BuildValue("{sNsNss s(NO)si}", "shape", int_tuple(impl->sizes()), "strides", int_tuple(strides), "typestr", type_string(impl->dtype), "data",
-                         PyLong_FromVoidPtr(data), Py_False, "version", 3);
+    return Py_BuildValue("{sNsNss s(NO)si}", "shape", int_tuple(impl->sizes()), "strides", int_tuple(strides), "typestr",
+                         type_string(impl->dtype), "data", PyLong_FromVoidPtr(data), Py_False, "version", 3);
 }
 
 PyObject* numpy_of_tensor(const Tensor& tensor) {
     TensorImpl* impl = tensor.impl();
-    KINDLING_CHECK(Runtime, !(impl->key & key::Wrapped), "Cannot access data pointer of Tensor that doesn't have storage: vmap maps over it");
+    KINDLING_CHECK(Runtime, !(impl->key & key::Wrapped),
+                   "Cannot access data pointer of Tensor that doesn't have storage: vmap maps over it");
     KINDLING_CHECK(Runtime, !(impl->key & key::Dispatch), ".numpy() is not supported for tensor subclasses.");
-    KINDLING_CHECK(Type, impl->layout == Layout::Strided, "can't convert %s layout tensor to numpy. Use Tensor.to_dense() first.", layout_word(impl->layout));
-    KINDLING_CHECK(Type, !impl->is_meta() && impl->device.type == DeviceType::CPU, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy "
-                                                                                  "the tensor to host memory first.", name(impl->device.type));
+    KINDLING_CHECK(Type, impl->layout == Layout::Strided, "can't convert %s layout tensor to numpy. Use Tensor.to_dense() first.",
+                   layout_word(impl->layout));
+    KINDLING_CHECK(Type, !impl->is_meta() && impl->device.type == DeviceType::CPU,
+                   "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy "
+                   "the tensor to host memory first.",
+                   name(impl->device.type));
     KINDLING_CHECK(Type, type_string(impl->dtype), "Got unsupported ScalarType %s", scalar_type_name(impl->dtype));
-    KINDLING_CHECK(Runtime, !tensor.is_conj(), "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.");
-    KINDLING_CHECK(Runtime, !tensor.is_neg(), "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.");
+    KINDLING_CHECK(Runtime, !tensor.is_conj(),
+                   "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.");
+    KINDLING_CHECK(Runtime, !tensor.is_neg(),
+                   "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.");
     Object module(PyImport_ImportModule("numpy"));
     if (!module) {
         PyErr_Clear();
@@ -365,7 +401,7 @@ static DType infer(PyObject* object, bool& any) {
     Object fast(checked(PySequence_Fast(object, "not a sequence")));
     PyObject** items = PySequence_Fast_ITEMS(fast.get());
     DType result = DType::None;
-    PyTypeObject* last = nullptr;  // runs of one plain type cost a comparison
+    PyTypeObject* last = nullptr; // runs of one plain type cost a comparison
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) {
         PyTypeObject* type = Py_TYPE(items[i]);
         if (type == last && (type == &PyFloat_Type || type == &PyLong_Type)) continue;
@@ -431,15 +467,17 @@ static char* fill(char* at, DType dtype, PyObject* object, const Sizes& sizes, s
     }
     if (is_tensor(object)) {
         Tensor source = tensor_of(object);
-        KINDLING_CHECK(Value, source.dim() == static_cast<int64_t>(sizes.size() - dim) || source.dim() == 0, "expected a sequence of %zu dimensions, got a tensor of %lld",
-                       sizes.size() - dim, static_cast<long long>(source.dim()));
+        KINDLING_CHECK(Value, source.dim() == static_cast<int64_t>(sizes.size() - dim) || source.dim() == 0,
+                       "expected a sequence of %zu dimensions, got a tensor of %lld", sizes.size() - dim,
+                       static_cast<long long>(source.dim()));
         Object list(checked(tensor_to_list(object)));
         return fill(at, dtype, list.get(), sizes, dim);
     }
     if (!is_seq(object)) fail(ErrorKind::Type, "not a sequence");
     Object fast(checked(PySequence_Fast(object, "not a sequence")));
     Py_ssize_t length = PySequence_Fast_GET_SIZE(fast.get());
-    KINDLING_CHECK(Value, length == sizes[dim], "expected sequence of length %lld at dim %zu (got %zd)", static_cast<long long>(sizes[dim]), dim, length);
+    KINDLING_CHECK(Value, length == sizes[dim], "expected sequence of length %lld at dim %zu (got %zd)", static_cast<long long>(sizes[dim]),
+                   dim, length);
     for (Py_ssize_t i = 0; i < length; i++) at = fill(at, dtype, PySequence_Fast_GET_ITEM(fast.get(), i), sizes, dim + 1);
     return at;
 }
@@ -450,7 +488,8 @@ Tensor detached(const Tensor& tensor) {
 }
 
 /// As PyTorch's Python functions call it, which a trace shows.
-[[gnu::cold]] static Tensor traced_to(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format, bool non_blocking) {
+[[gnu::cold]] static Tensor traced_to(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format,
+                                      bool non_blocking) {
     static constinit Known to_dtype{"to", "dtype", nullptr}, to_device{"to", "device", nullptr}, to_options{"to", "dtype_layout", nullptr};
     const Value kept = format == MemoryFormat::Preserve ? Value() : Value(format);
     if (dtype != DType::None && has_device) return to_device(self, device, dtype, non_blocking, copy, kept);
@@ -460,8 +499,10 @@ Tensor detached(const Tensor& tensor) {
 
 Tensor to_options(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format, bool non_blocking) {
     static constinit Known to_copy{"_to_copy", "", nullptr};
-    if (is_traced()) [[unlikely]] return traced_to(self, dtype, has_device, device, copy, format, non_blocking);
-    bool same_device = !has_device || (device.type == self.device().type && (device.index < 0 || device.index == self.device().index || self.device().index < 0));
+    if (is_traced()) [[unlikely]]
+        return traced_to(self, dtype, has_device, device, copy, format, non_blocking);
+    bool same_device = !has_device || (device.type == self.device().type &&
+                                       (device.index < 0 || device.index == self.device().index || self.device().index < 0));
     if (!copy && (dtype == DType::None || dtype == self.dtype()) && same_device &&
         (format == MemoryFormat::Preserve || self.suggest_memory_format() == format))
         return self;
@@ -497,7 +538,7 @@ Tensor tensor_of_data(PyObject* data, DType dtype, bool infer_dtype, bool copy) 
     }
     Tensor result = make_tensor(sizes, dtype);
     if (result.numel()) fill(static_cast<char*>(result.data()), dtype, data, sizes, 0);
-    else if (sizes.size() > 1 && sizes[0] > 0) {  // [[], [1]] is not a tensor
+    else if (sizes.size() > 1 && sizes[0] > 0) { // [[], [1]] is not a tensor
         fill(nullptr, dtype, data, sizes, 0);
     }
     return result;
@@ -540,7 +581,8 @@ static void read_options(const char* function, PyObject* dtype, PyObject* device
     if (requires_grad) options.requires_grad = flag_of(function, "requires_grad", requires_grad);
 }
 static PyObject* finish(const Tensor& made, const MakeOptions& options) {
-    Tensor result = options.has_device && !is_traced() ? to_options(made, DType::None, true, options.device, false, MemoryFormat::Preserve) : made;
+    Tensor result =
+        options.has_device && !is_traced() ? to_options(made, DType::None, true, options.device, false, MemoryFormat::Preserve) : made;
     if (options.requires_grad) result.requires_grad_(true);
     return wrap(result);
 }
@@ -556,10 +598,12 @@ static PyObject* ask(const char* name, PyObject* const* args, Py_ssize_t nargs, 
 static PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
     if (PyObject* result = ask("tensor", args, nargs, kwnames); result || PyErr_Occurred()) return result;
     PyObject* slots[6];
-    if (!read_arguments("tensor", args, nargs, kwnames, {"data", "dtype", "device", "requires_grad", "pin_memory", "names"}, slots, 1, 1)) return nullptr;
-    if (is_tensor(slots[0]) &&
-        PyErr_WarnEx(PyExc_UserWarning, "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                                        "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", 1) < 0)
+    if (!read_arguments("tensor", args, nargs, kwnames, {"data", "dtype", "device", "requires_grad", "pin_memory", "names"}, slots, 1, 1))
+        return nullptr;
+    if (is_tensor(slots[0]) && PyErr_WarnEx(PyExc_UserWarning,
+                                            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                                            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+                                            1) < 0)
         return nullptr;
     return guarded([&] {
         MakeOptions options;
@@ -581,7 +625,12 @@ static PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t nargs, P
         read_options("as_tensor", slots[1], slots[2], nullptr, options);
         if (is_traced()) [[unlikely]] {
             warn_constructor("torch.as_tensor");
-            return finish(traced_data(slots[0], options.dtype, options.has_device ? options.device : is_tensor(slots[0]) ? tensor_of(slots[0]).device() : Device(), false), options);
+            return finish(traced_data(slots[0], options.dtype,
+                                      options.has_device    ? options.device
+                                      : is_tensor(slots[0]) ? tensor_of(slots[0]).device()
+                                                            : Device(),
+                                      false),
+                          options);
         }
         if (is_tensor(slots[0])) {
             bool device_given = slots[2] && slots[2] != Py_None;
@@ -613,10 +662,12 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
 
 static PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
     PyObject* slots[5];
-    if (!read_arguments("frombuffer", args, nargs, kwnames, {"buffer", "dtype", "count", "offset", "requires_grad"}, slots, 2, 1)) return nullptr;
+    if (!read_arguments("frombuffer", args, nargs, kwnames, {"buffer", "dtype", "count", "offset", "requires_grad"}, slots, 2, 1))
+        return nullptr;
     return guarded([&]() -> PyObject* {
         DType dtype;
-        if (!dtype_of_object(slots[1], dtype)) fail(ErrorKind::Type, "frombuffer(): argument 'dtype' must be torch.dtype, not %s", Py_TYPE(slots[1])->tp_name);
+        if (!dtype_of_object(slots[1], dtype))
+            fail(ErrorKind::Type, "frombuffer(): argument 'dtype' must be torch.dtype, not %s", Py_TYPE(slots[1])->tp_name);
         int64_t count = -1, offset = 0;
         if (slots[2] && int_of_object(slots[2], count) != Fit::Yes) fail(ErrorKind::Type, "frombuffer(): argument 'count' must be int");
         if (slots[3] && int_of_object(slots[3], offset) != Fit::Yes) fail(ErrorKind::Type, "frombuffer(): argument 'offset' must be int");
@@ -628,29 +679,40 @@ static PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t nargs, 
                 PyErr_Clear();
                 fail(ErrorKind::Value, "object does not implement Python buffer protocol.");
             }
-            if (PyErr_WarnEx(PyExc_UserWarning, "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
-                                                "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer "
-                                                "to protect its data or make it writable before converting it to a tensor.", 1) < 0) {
+            if (PyErr_WarnEx(PyExc_UserWarning,
+                             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
+                             "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer "
+                             "to protect its data or make it writable before converting it to a tensor.",
+                             1) < 0) {
                 PyBuffer_Release(view);
                 throw_python();
             }
         }
         struct Guard {
             Py_buffer* view;
-            ~Guard() { if (view) PyBuffer_Release(view); }
+            ~Guard() {
+                if (view) PyBuffer_Release(view);
+            }
         } guard{view};
         auto item = static_cast<int64_t>(item_size(dtype));
         int64_t length = view->len;
-        KINDLING_CHECK(Value, length > 0 && count != 0, "both buffer length (%lld) and count (%lld) must not be 0", static_cast<long long>(length), static_cast<long long>(count));
-        KINDLING_CHECK(Value, offset >= 0 && offset < length, "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1",
+        KINDLING_CHECK(Value, length > 0 && count != 0, "both buffer length (%lld) and count (%lld) must not be 0",
+                       static_cast<long long>(length), static_cast<long long>(count));
+        KINDLING_CHECK(Value, offset >= 0 && offset < length,
+                       "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1",
                        static_cast<long long>(offset), static_cast<long long>(length));
-        KINDLING_CHECK(Value, count > 0 || (length - offset) % item == 0, "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)",
+        KINDLING_CHECK(Value, count > 0 || (length - offset) % item == 0,
+                       "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)",
                        static_cast<long long>(length), static_cast<long long>(offset), static_cast<long long>(item));
         if (count < 0) count = (length - offset) / item;
-        KINDLING_CHECK(Value, count <= (length - offset) / item, "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual "
-                       "buffer length (%lld bytes)", static_cast<long long>(count), static_cast<long long>(item), static_cast<long long>(offset), static_cast<long long>(length));
+        KINDLING_CHECK(Value, count <= (length - offset) / item,
+                       "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual "
+                       "buffer length (%lld bytes)",
+                       static_cast<long long>(count), static_cast<long long>(item), static_cast<long long>(offset),
+                       static_cast<long long>(length));
         int64_t one = 1;
-        Ref<Storage> storage = Storage::adopt(static_cast<char*>(view->buf) + offset, static_cast<size_t>(count * item), release_view, kept.get());
+        Ref<Storage> storage =
+            Storage::adopt(static_cast<char*>(view->buf) + offset, static_cast<size_t>(count * item), release_view, kept.get());
         guard.view = nullptr;
         kept.release();
         Tensor result = make_tensor(storage, 0, IntList(&count, 1), IntList(&one, 1), dtype);
@@ -667,9 +729,12 @@ Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject*
         Py_ssize_t at = 0;
         while (PyDict_Next(kwargs, &at, &key, &value)) {
             Device device;
-            if (PyUnicode_CompareWithASCIIString(key, "device") != 0) fail(ErrorKind::Type, "new() got an unexpected keyword argument '%s'", PyUnicode_AsUTF8(key));
+            if (PyUnicode_CompareWithASCIIString(key, "device") != 0)
+                fail(ErrorKind::Type, "new() got an unexpected keyword argument '%s'", PyUnicode_AsUTF8(key));
             if (value != Py_None && !device_of_object(value, device)) throw_python();
-            if (device.type != DeviceType::CPU) fail(ErrorKind::Runtime, "legacy constructor expects device type: cpu but device type: %s was passed", kindling::name(device.type));
+            if (device.type != DeviceType::CPU)
+                fail(ErrorKind::Runtime, "legacy constructor expects device type: cpu but device type: %s was passed",
+                     kindling::name(device.type));
         }
     }
     Py_ssize_t count = PyTuple_GET_SIZE(args);
@@ -699,7 +764,8 @@ Tensor legacy_construct(const char* name, DType dtype, PyObject* args, PyObject*
         Sizes sizes;
         if (!sizes_of_arguments("new", "size", &PyTuple_GET_ITEM(args, 0), count, sizes)) throw_python();
         for (int64_t size : sizes)
-            KINDLING_CHECK(Runtime, size >= 0, "Trying to create tensor with negative dimension %lld: %s", static_cast<long long>(size), str(IntList(sizes)).c_str());
+            KINDLING_CHECK(Runtime, size >= 0, "Trying to create tensor with negative dimension %lld: %s", static_cast<long long>(size),
+                           str(IntList(sizes)).c_str());
         return make_tensor(sizes, dtype);
     }
     KINDLING_CHECK(Type, count == 1, "%s(): the arguments must be sizes, one sequence, a storage or a tensor", name);
@@ -728,12 +794,13 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->obj = nullptr;
     if (impl->numel && impl->storage && !settled(impl->storage)) return -1;
     const char* format = formats[static_cast<int>(impl->dtype)];
-    const char* problem = !format ? "bfloat16 has no buffer format"
+    const char* problem = !format                                 ? "bfloat16 has no buffer format"
                           : impl->numel && !impl->storage->data() ? "a tensor without memory has no buffer"
                           : impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided ? "only dense CPU tensors have a buffer"
                           : (impl->key & (key::Conj | key::Neg)) ? "a lazily conjugated or negated tensor has no buffer"
-                          : (key_of(impl) & key::Autograd) ? "a tensor that requires grad has no buffer; use detach()"
-                          : !impl->contiguous && (flags & PyBUF_STRIDES) != PyBUF_STRIDES ? "the tensor is not contiguous" : nullptr;
+                          : (key_of(impl) & key::Autograd)       ? "a tensor that requires grad has no buffer; use detach()"
+                          : !impl->contiguous && (flags & PyBUF_STRIDES) != PyBUF_STRIDES ? "the tensor is not contiguous"
+                                                                                          : nullptr;
     if (problem) {
         PyErr_SetString(PyExc_BufferError, problem);
         return -1;
@@ -765,8 +832,13 @@ void tensor_release_buffer(PyObject* self, Py_buffer* view) {
 
 // ---- DLPack
 
-struct DLDevice { int32_t type, id; };
-struct DLDataType { uint8_t code, bits; uint16_t lanes; };
+struct DLDevice {
+    int32_t type, id;
+};
+struct DLDataType {
+    uint8_t code, bits;
+    uint16_t lanes;
+};
 struct DLTensor {
     void* data;
     DLDevice device;
@@ -804,7 +876,7 @@ static void free_export(DLManagedTensor* managed) {
     delete managed;
 }
 static void free_capsule(PyObject* capsule) {
-    if (!PyCapsule_IsValid(capsule, "dltensor")) return;  // somebody took it
+    if (!PyCapsule_IsValid(capsule, "dltensor")) return; // somebody took it
     auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
     managed->deleter(managed);
 }
@@ -815,9 +887,11 @@ static PyObject* to_dlpack(PyObject*, PyObject* self) {
     }
     return guarded([&]() -> PyObject* {
         Tensor tensor = tensor_of(self);
-        KINDLING_CHECK(Runtime, !(key_of(tensor.impl()) & key::Autograd), "Can't export tensors that require gradient, use tensor.detach()");
+        KINDLING_CHECK(Runtime, !(key_of(tensor.impl()) & key::Autograd),
+                       "Can't export tensors that require gradient, use tensor.detach()");
         KINDLING_CHECK(Runtime, !tensor.is_conj() && !tensor.is_neg(), "Can't export tensors with the conjugate bit set");
-        KINDLING_CHECK(Runtime, tensor.device().type == DeviceType::CPU && tensor.impl()->layout == Layout::Strided, "Can't export tensors that are not dense CPU tensors");
+        KINDLING_CHECK(Runtime, tensor.device().type == DeviceType::CPU && tensor.impl()->layout == Layout::Strided,
+                       "Can't export tensors that are not dense CPU tensors");
         Tensor copy = shallow_copy(tensor);
         TensorImpl* impl = copy.impl();
         auto* managed = new DLManagedTensor{};
@@ -845,22 +919,25 @@ static PyObject* from_dlpack(PyObject*, PyObject* capsule) {
     auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
     if (!managed) {
         PyErr_Clear();
-        PyErr_SetString(PyExc_RuntimeError, "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "
-                                            "have already constructed a tensor from it once.");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "
+                        "have already constructed a tensor from it once.");
         return nullptr;
     }
     return guarded([&]() -> PyObject* {
         DLTensor& t = managed->tensor;
         DType dtype = dtype_of_dl(t.dtype);
         KINDLING_CHECK(Runtime, t.device.type == 1, "from_dlpack: device type %d is not the CPU", t.device.type);
-        KINDLING_CHECK(Runtime, dtype != DType::None, "from_dlpack: type code %d with %d bits and %d lanes is not supported", t.dtype.code, t.dtype.bits, t.dtype.lanes);
+        KINDLING_CHECK(Runtime, dtype != DType::None, "from_dlpack: type code %d with %d bits and %d lanes is not supported", t.dtype.code,
+                       t.dtype.bits, t.dtype.lanes);
         KINDLING_CHECK(Runtime, t.ndim >= 0 && t.ndim <= max_dims, "from_dlpack: %d dimensions are not supported", t.ndim);
         Sizes sizes(IntList(t.shape, static_cast<size_t>(t.ndim)));
         int64_t count = checked_numel(sizes);
         KINDLING_CHECK(Runtime, t.data || !count, "from_dlpack: the tensor has a non-zero number of elements, but no memory");
         Sizes strides = t.strides ? Sizes(IntList(t.strides, static_cast<size_t>(t.ndim))) : contiguous_strides(sizes);
         for (int64_t stride : strides) KINDLING_CHECK(Value, stride >= 0, "from_dlpack: negative strides are not supported");
-        Ref<Storage> storage = Storage::adopt(static_cast<char*>(t.data) + t.byte_offset, checked_bytes(sizes, strides, 0, item_size(dtype)), free_import, managed);
+        Ref<Storage> storage = Storage::adopt(static_cast<char*>(t.data) + t.byte_offset,
+                                              checked_bytes(sizes, strides, 0, item_size(dtype)), free_import, managed);
         PyCapsule_SetName(capsule, "used_dltensor");
         return wrap(make_tensor(storage, 0, sizes, strides, dtype));
     });
@@ -905,18 +982,24 @@ static PyObject* can_cast(PyObject*, PyObject* const* args, Py_ssize_t nargs, Py
     Object pair(PyTuple_Pack(2, slots[0], slots[1]));
     DType from, to;
     if (!pair || !dtype_pair("can_cast", pair.get(), from, to)) return nullptr;
-    bool result = !(is_complex(from) && !is_complex(to)) && !(is_floating(from) && category(to) <= 1) && !(from != DType::Bool && to == DType::Bool);
+    bool result =
+        !(is_complex(from) && !is_complex(to)) && !(is_floating(from) && category(to) <= 1) && !(from != DType::Bool && to == DType::Bool);
     return PyBool_FromLong(result);
 }
 
 bool init_construct(PyObject* module) {
-    static PyGetSetDef holder_getset[] = {{"__array_interface__", holder_interface, nullptr, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyGetSetDef holder_getset[] = {{"__array_interface__", holder_interface, nullptr, nullptr, nullptr},
+                                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(holder_dealloc)}, {Py_tp_getset, holder_getset}, {0, nullptr}};
     static PyType_Spec spec = {"torch._C._Memory", sizeof(ArrayHolder), 0, Py_TPFLAGS_DEFAULT, slots};
     if (!(holder_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)))) return false;
-#define FAST(NAME, FUNCTION) {NAME, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(FUNCTION)), METH_FASTCALL | METH_KEYWORDS, nullptr}
+#define FAST(NAME, FUNCTION)                                                                                                               \
+    { NAME, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(FUNCTION)), METH_FASTCALL | METH_KEYWORDS, nullptr }
     static PyMethodDef functions[] = {
-        FAST("tensor", tensor), FAST("as_tensor", as_tensor), FAST("frombuffer", frombuffer), FAST("can_cast", can_cast),
+        FAST("tensor", tensor),
+        FAST("as_tensor", as_tensor),
+        FAST("frombuffer", frombuffer),
+        FAST("can_cast", can_cast),
         {"from_numpy", from_numpy, METH_O, nullptr},
         {"_legacy_tensor", legacy_tensor, METH_VARARGS, nullptr},
         {"_to_dlpack", to_dlpack, METH_O, nullptr},
@@ -930,4 +1013,4 @@ bool init_construct(PyObject* module) {
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -10,14 +10,15 @@ static PyObject* hooks_of(void* context) { return static_cast<PyObject*>(context
 
 static void* allocate(void* context, size_t bytes, Device device) {
     Lock lock;
-    Object address(checked(PyObject_CallMethod(hooks_of(context), "allocate", "ni", static_cast<Py_ssize_t>(bytes), device.index < 0 ? 0 : device.index)));
+    Object address(checked(
+        PyObject_CallMethod(hooks_of(context), "allocate", "ni", static_cast<Py_ssize_t>(bytes), device.index < 0 ? 0 : device.index)));
     void* data = PyLong_AsVoidPtr(address.get());
     if (!data && PyErr_Occurred()) throw_python();
     if (!data) fail(ErrorKind::OutOfMemory, "%s out of memory: %zu bytes were asked for", name(device.type), bytes);
     return data;
 }
 static void free_memory(void* context, void* data, size_t bytes) {
-    if (!alive()) return;      // the process ends, and the device's memory with it
+    if (!alive()) return; // the process ends, and the device's memory with it
     Lock lock;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -28,9 +29,10 @@ static void free_memory(void* context, void* data, size_t bytes) {
 }
 static void copy(void* context, void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
     Lock lock;
-    auto number = [](Device d) { return is_private(d.type) ? (d.index < 0 ? 0 : d.index) : -1; };    // -1: the host
-    Object done(checked(PyObject_CallMethod(hooks_of(context), "copy", "NiNin", PyLong_FromVoidPtr(to), number(to_device),
-                                            PyLong_FromVoidPtr(const_cast<void*>(from)), number(from_device), static_cast<Py_ssize_t>(bytes))));
+    auto number = [](Device d) { return is_private(d.type) ? (d.index < 0 ? 0 : d.index) : -1; }; // -1: the host
+    Object done(
+        checked(PyObject_CallMethod(hooks_of(context), "copy", "NiNin", PyLong_FromVoidPtr(to), number(to_device),
+                                    PyLong_FromVoidPtr(const_cast<void*>(from)), number(from_device), static_cast<Py_ssize_t>(bytes))));
 }
 static int current(void* context) {
     Lock lock;
@@ -44,7 +46,8 @@ static int current(void* context) {
 static PyObject* name_private_device(PyObject*, PyObject* wanted) {
     const char* text = PyUnicode_AsUTF8(wanted);
     if (!text) return nullptr;
-    if (strlen(text) >= sizeof(PrivateDevice::name)) return PyErr_Format(PyExc_ValueError, "a device's name has at most 31 letters: %s", text);
+    if (strlen(text) >= sizeof(PrivateDevice::name))
+        return PyErr_Format(PyExc_ValueError, "a device's name has at most 31 letters: %s", text);
     for (int i = 0; i < private_count; i++) {
         PrivateDevice& device = private_devices[i];
         if (device.name[0] && strcmp(device.name, text)) continue;
@@ -53,8 +56,8 @@ static PyObject* name_private_device(PyObject*, PyObject* wanted) {
     }
     return PyLong_FromLong(-1);
 }
-/// _C._set_private_hooks(number, object): with allocate(bytes, device) -> address, free(address, bytes), copy(to, device, from, device, bytes)
-/// (device -1: the host) and, where it has several, current_device() -> number. None takes them away.
+/// _C._set_private_hooks(number, object): with allocate(bytes, device) -> address, free(address, bytes), copy(to, device, from, device,
+/// bytes) (device -1: the host) and, where it has several, current_device() -> number. None takes them away.
 static PyObject* set_private_hooks(PyObject*, PyObject* args) {
     int number;
     PyObject* hooks;
@@ -68,7 +71,7 @@ static PyObject* set_private_hooks(PyObject*, PyObject* args) {
         if (!good) return PyErr_Format(PyExc_TypeError, "the hooks of a device need a method %s", needed);
     }
     PrivateDevice& device = private_devices[number];
-    device.context = Py_NewRef(hooks);    // for good: its memory may outlive the plug-in
+    device.context = Py_NewRef(hooks); // for good: its memory may outlive the plug-in
     device.allocate = allocate;
     device.free = free_memory;
     device.copy = copy;
@@ -103,13 +106,11 @@ Device accelerator() {
 static PyObject* get_accelerator(PyObject*, PyObject*) { return device_object(accelerator()); }
 
 bool init_devices(PyObject* module) {
-    static PyMethodDef functions[] = {{"_name_private_device", name_private_device, METH_O, nullptr},
-                                      {"_set_private_hooks", set_private_hooks, METH_VARARGS, nullptr},
-                                      {"_private_devices", list_private_devices, METH_NOARGS, nullptr},
-                                      {"_run_private_on_host", run_on_host, METH_VARARGS, nullptr},
-                                      {"_get_accelerator", get_accelerator, METH_NOARGS, nullptr},
-                                      {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef functions[] = {
+        {"_name_private_device", name_private_device, METH_O, nullptr},   {"_set_private_hooks", set_private_hooks, METH_VARARGS, nullptr},
+        {"_private_devices", list_private_devices, METH_NOARGS, nullptr}, {"_run_private_on_host", run_on_host, METH_VARARGS, nullptr},
+        {"_get_accelerator", get_accelerator, METH_NOARGS, nullptr},      {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

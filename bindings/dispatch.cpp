@@ -6,7 +6,7 @@
 
 namespace kindling::python {
 
-static constinit thread_local PyObject* mode_stack = nullptr;  // a list of TorchDispatchModes, innermost last
+static constinit thread_local PyObject* mode_stack = nullptr; // a list of TorchDispatchModes, innermost last
 
 static void set_modes(int count) {
     thread_state.dispatch_modes = count;
@@ -29,7 +29,9 @@ bool is_default(const Argument& argument, const Value& value) {
     if (d.tag != value.tag) return false;
     switch (d.tag) {
     case Value::Tag::None: return true;
-    case Value::Tag::Bool: case Value::Tag::Int: case Value::Tag::UInt: return d.integer == value.integer;
+    case Value::Tag::Bool:
+    case Value::Tag::Int:
+    case Value::Tag::UInt: return d.integer == value.integer;
     case Value::Tag::Float: return d.real == value.real;
     case Value::Tag::Text: return Text(d.text, d.size) == Text(value.text, value.size);
     case Value::Tag::IntList: return IntList(d.integers, d.size) == IntList(value.integers, value.size);
@@ -62,7 +64,8 @@ static void take_result(const Argument& argument, PyObject* object, Value& resul
         std::vector<Tensor> tensors;
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
             PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-            if (!is_tensor(item) && item != Py_None) fail(ErrorKind::Type, "__torch_dispatch__ must return Tensors, not %s", Py_TYPE(item)->tp_name);
+            if (!is_tensor(item) && item != Py_None)
+                fail(ErrorKind::Type, "__torch_dispatch__ must return Tensors, not %s", Py_TYPE(item)->tp_name);
             tensors.push_back(item == Py_None ? Tensor() : tensor_of(item));
         }
         result = Value::own(std::move(tensors));
@@ -71,7 +74,9 @@ static void take_result(const Argument& argument, PyObject* object, Value& resul
     if (argument.type == Type::Tensor) {
         if (object == Py_None) result = Value();
         else if (is_tensor(object)) result = Value::own(tensor_of(object));
-        else fail(ErrorKind::Type, "Unable to cast %s to Tensor: an implementation in Python must return what the operator's schema says", Py_TYPE(object)->tp_name);
+        else
+            fail(ErrorKind::Type, "Unable to cast %s to Tensor: an implementation in Python must return what the operator's schema says",
+                 Py_TYPE(object)->tp_name);
         return;
     }
     Arena arena;
@@ -79,14 +84,15 @@ static void take_result(const Argument& argument, PyObject* object, Value& resul
     loose.optional = true;
     Fit fit = convert(loose, object, result, arena, false);
     if (fit == Fit::Raised) throw_python();
-    if (fit == Fit::No) fail(ErrorKind::Type, "__torch_dispatch__ returned a %s where the operator's schema says otherwise", Py_TYPE(object)->tp_name);
+    if (fit == Fit::No)
+        fail(ErrorKind::Type, "__torch_dispatch__ returned a %s where the operator's schema says otherwise", Py_TYPE(object)->tp_name);
 }
 
 /// What a Python implementation of an operator gave back, as results.
 void take_python_results(const Operator& op, PyObject* result, Value* arguments, Value* results) {
     const Schema& schema = *op.schema;
     size_t outputs = schema.results.size(), count = schema.arguments.size();
-    if (op.form != Form::Functional) {  // in-place and out= calls return what they wrote to
+    if (op.form != Form::Functional) { // in-place and out= calls return what they wrote to
         size_t r = 0;
         for (size_t i = 0; i < count && r < outputs; i++)
             if (schema.arguments[i].mutated && arguments[i].is_tensor()) results[r++] = Value::own(Tensor::share(arguments[i].tensor));
@@ -96,8 +102,10 @@ void take_python_results(const Operator& op, PyObject* result, Value* arguments,
     if (outputs == 1) return take_result(schema.results[0], result, results[0]);
     Object items(checked(PySequence_Fast(result, "a tuple was expected from the implementation of this operator")));
     if (PySequence_Fast_GET_SIZE(items.get()) != static_cast<Py_ssize_t>(outputs))
-        fail(ErrorKind::Runtime, "the implementation returned %zd values for an operator that has %zu", PySequence_Fast_GET_SIZE(items.get()), outputs);
-    for (size_t i = 0; i < outputs; i++) take_result(schema.results[i], PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), results[i]);
+        fail(ErrorKind::Runtime, "the implementation returned %zd values for an operator that has %zu",
+             PySequence_Fast_GET_SIZE(items.get()), outputs);
+    for (size_t i = 0; i < outputs; i++)
+        take_result(schema.results[i], PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), results[i]);
 }
 
 static void python_dispatch(const Operator& op, Value* arguments, Value* results) {
@@ -141,13 +149,14 @@ static void python_dispatch(const Operator& op, Value* arguments, Value* results
         asked = true;
     }
     for (int i = 0; i < classes && (!asked || result.get() == Py_NotImplemented); i++) {
-        result = Object(PyObject_CallMethod(reinterpret_cast<PyObject*>(Py_TYPE(overloaded[i])), "__torch_dispatch__", "OOOO", function, types.get(),
-                                            args.get(), kwargs.get()));
+        result = Object(PyObject_CallMethod(reinterpret_cast<PyObject*>(Py_TYPE(overloaded[i])), "__torch_dispatch__", "OOOO", function,
+                                            types.get(), args.get(), kwargs.get()));
         if (!result) throw_python();
         asked = true;
     }
     if (!asked || result.get() == Py_NotImplemented)
-        fail(ErrorKind::Type, "Multiple dispatch failed for 'torch.ops.aten.%s.%s'; all __torch_dispatch__ handlers returned NotImplemented", op.name(),
+        fail(ErrorKind::Type,
+             "Multiple dispatch failed for 'torch.ops.aten.%s.%s'; all __torch_dispatch__ handlers returned NotImplemented", op.name(),
              *op.overload() ? op.overload() : "default");
     take_python_results(op, result.get(), arguments, results);
 }
@@ -215,15 +224,16 @@ static PyObject* schema_text(PyObject*, PyObject* args) {
         const Operator* op = find_operator(name, which);
         if (!op) Py_RETURN_NONE;
         const Schema& schema = *op->schema;
-        static constexpr const char* types[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Layout", "Device", "MemoryFormat",
-                                                "Generator", "Storage", "Any"};
+        static constexpr const char* types[] = {"Tensor", "Scalar", "int",          "float",     "bool",    "str", "ScalarType",
+                                                "Layout", "Device", "MemoryFormat", "Generator", "Storage", "Any"};
         auto describe = [&](const std::vector<Argument>& list) {
             PyObject* result = checked(PyList_New(0));
             for (const Argument& a : list) {
                 Value value = a.default_value;
-                PyObject* item = Py_BuildValue("(ssOOOOON)", a.name ? a.name : "", types[static_cast<int>(a.type)], a.list ? Py_True : Py_False,
-                                               a.optional ? Py_True : Py_False, a.has_default ? Py_True : Py_False,
-                                               a.keyword_only ? Py_True : Py_False, a.mutated ? Py_True : Py_False, to_python(value, false));
+                PyObject* item =
+                    Py_BuildValue("(ssOOOOON)", a.name ? a.name : "", types[static_cast<int>(a.type)], a.list ? Py_True : Py_False,
+                                  a.optional ? Py_True : Py_False, a.has_default ? Py_True : Py_False, a.keyword_only ? Py_True : Py_False,
+                                  a.mutated ? Py_True : Py_False, to_python(value, false));
                 if (item) PyList_Append(result, item);
                 Py_XDECREF(item);
             }
@@ -268,8 +278,9 @@ static PyObject* end(PyObject*, PyObject*) {
 }
 static PyObject* counts(PyObject*, PyObject*) {
     const GraphCounts counts = graph_counts();
-    return Py_BuildValue("{s:L,s:L,s:L,s:L}", "recorded", static_cast<long long>(counts.recorded), "ran", static_cast<long long>(counts.ran),
-                         "plans", static_cast<long long>(counts.plans), "flushes", static_cast<long long>(counts.flushes));
+    return Py_BuildValue("{s:L,s:L,s:L,s:L}", "recorded", static_cast<long long>(counts.recorded), "ran",
+                         static_cast<long long>(counts.ran), "plans", static_cast<long long>(counts.plans), "flushes",
+                         static_cast<long long>(counts.flushes));
 }
 
 static PyObject* defer_from(PyObject*, PyObject* argument) {
@@ -299,8 +310,9 @@ static PyObject* explain_end(PyObject*, PyObject*) {
     return guarded([&]() -> PyObject* {
         Object list(PyList_New(0));
         for (const ExplainedRun& run : end_explaining()) {
-            Object each(Py_BuildValue("(nnLLdzss)", static_cast<Py_ssize_t>(run.recorded), static_cast<Py_ssize_t>(run.ran), static_cast<long long>(run.bytes_apart),
-                                      static_cast<long long>(run.bytes_fused), run.seconds, run.where.empty() ? nullptr : run.where.c_str(), run.before.c_str(), run.after.c_str()));
+            Object each(Py_BuildValue("(nnLLdzss)", static_cast<Py_ssize_t>(run.recorded), static_cast<Py_ssize_t>(run.ran),
+                                      static_cast<long long>(run.bytes_apart), static_cast<long long>(run.bytes_fused), run.seconds,
+                                      run.where.empty() ? nullptr : run.where.c_str(), run.before.c_str(), run.after.c_str()));
             if (!list || !each || PyList_Append(list.get(), each.get()) < 0) return nullptr;
         }
         return list.take();
@@ -310,11 +322,15 @@ static PyObject* explain_end(PyObject*, PyObject*) {
 bool init_dispatch(PyObject* module) {
     call_python_dispatch = python_dispatch;
     static PyMethodDef functions[] = {
-        {"_set_autocast", autocast_set, METH_VARARGS, nullptr}, {"_autocast_on", autocast_get, METH_NOARGS, nullptr},
+        {"_set_autocast", autocast_set, METH_VARARGS, nullptr},
+        {"_autocast_on", autocast_get, METH_NOARGS, nullptr},
         {"clear_autocast_cache", autocast_clear, METH_NOARGS, "clear_autocast_cache()\n\nForgets the casts of parameters made so far."},
-        {"_begin_recording", begin, METH_NOARGS, nullptr}, {"_end_recording", end, METH_NOARGS, nullptr}, {"_graph_counts", counts, METH_NOARGS, nullptr},
+        {"_begin_recording", begin, METH_NOARGS, nullptr},
+        {"_end_recording", end, METH_NOARGS, nullptr},
+        {"_graph_counts", counts, METH_NOARGS, nullptr},
         {"_defer_from", defer_from, METH_O, nullptr},
-        {"_begin_explaining", explain_begin, METH_NOARGS, nullptr}, {"_end_explaining", explain_end, METH_NOARGS, nullptr},
+        {"_begin_explaining", explain_begin, METH_NOARGS, nullptr},
+        {"_end_explaining", explain_end, METH_NOARGS, nullptr},
         {"_push_on_torch_dispatch_stack", push, METH_O, nullptr},
         {"_pop_torch_dispatch_stack", pop, METH_NOARGS, nullptr},
         {"_len_torch_dispatch_stack", length, METH_NOARGS, nullptr},
@@ -327,4 +343,4 @@ bool init_dispatch(PyObject* module) {
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -15,7 +15,7 @@ PyTypeObject* method_type = nullptr;
 
 // ---- results
 
-static PyObject* named_tuple_types = nullptr;  // {(name, fields...): type}
+static PyObject* named_tuple_types = nullptr; // {(name, fields...): type}
 
 /// Each field on a line of its own.
 static PyObject* named_tuple_repr(PyObject* self) {
@@ -132,7 +132,7 @@ static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t
             if (PyObject* result = call_torch_function(callable, args, nargs, kwnames); result || PyErr_Occurred()) return result;
         // Who passes the items of a tuple does so without this flag (PEP 590: nothing there may be touched).
         PyObject* result = run_call(call, nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET ? Caller::Stack : Caller::Unknown);
-        if (f->space == space::Ops) {  // a list of tensors is a list here
+        if (f->space == space::Ops) { // a list of tensors is a list here
             if (!result || !PyTuple_CheckExact(result) || call.signature->op->schema->results.size() != 1) return result;
             PyObject* list = PySequence_List(result);
             Py_DECREF(result);
@@ -144,9 +144,7 @@ static PyObject* call_function(PyObject* callable, PyObject* const* args, size_t
             return Py_NewRef(args[0]);
         }
         return result;
-    } catch (...) {
-        return set_error();
-    }
+    } catch (...) { return set_error(); }
 }
 
 static bool check_self(FunctionObject* f, PyObject* const* args, Py_ssize_t nargs) {
@@ -154,7 +152,8 @@ static bool check_self(FunctionObject* f, PyObject* const* args, Py_ssize_t narg
         PyErr_Format(PyExc_TypeError, "unbound method TensorBase.%s() needs an argument", f->text);
         return false;
     }
-    if (is_tensor(args[0])) [[likely]] return true;
+    if (is_tensor(args[0])) [[likely]]
+        return true;
     PyErr_Format(PyExc_TypeError, "descriptor '%s' for 'torch._C.TensorBase' objects doesn't apply to a '%s' object", f->text,
                  Py_TYPE(args[0])->tp_name);
     return false;
@@ -172,10 +171,9 @@ static PyObject* call_native(PyObject* callable, PyObject* const* args, size_t n
     if (wants_torch_function(args[0])) [[unlikely]]
         if (PyObject* result = call_torch_function(callable, args, nargs, kwnames); result || PyErr_Occurred()) return result;
     try {
-        if (PyObject* result = f->native(args[0], args + 1, nargs - 1, kwnames)) [[likely]] return result;
-    } catch (...) {
-        set_error();
-    }
+        if (PyObject* result = f->native(args[0], args + 1, nargs - 1, kwnames)) [[likely]]
+            return result;
+    } catch (...) { set_error(); }
     return ask_other_arguments(callable, args, nargs, kwnames);
 }
 
@@ -200,7 +198,7 @@ static PyObject* function_repr(PyObject* self) {
     return PyUnicode_FromFormat("<built-in function %U>", f->name);
 }
 
-static const char* space_name(uint32_t s) {  // below the package
+static const char* space_name(uint32_t s) { // below the package
     switch (s) {
     case space::Nn: return "._C._nn";
     case space::Linalg: return "._C._linalg";
@@ -305,7 +303,10 @@ PyObject* make_operator_function(PyObject* name, uint32_t space) {
 }
 
 PyObject* make_overload_function(const Operator* op) {
-    struct Kept { const Operator* op; OverloadSet set; };
+    struct Kept {
+        const Operator* op;
+        OverloadSet set;
+    };
     auto* kept = static_cast<Kept*>(PyMem_Malloc(sizeof(Kept)));
     kept->op = op;
     kept->set = OverloadSet{&kept->op, 1, space::Ops};
@@ -332,8 +333,8 @@ bool read_arguments(const char* function, PyObject* const* args, Py_ssize_t narg
     int count = static_cast<int>(names.size());
     for (int i = 0; i < count; i++) slots[i] = nullptr;
     if (nargs > (positional < count ? positional : count)) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd %s given", function, positional < count ? positional : count,
-                     count == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");
+        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd %s given", function,
+                     positional < count ? positional : count, count == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");
         return false;
     }
     for (Py_ssize_t i = 0; i < nargs; i++) slots[i] = args[i];
@@ -361,7 +362,7 @@ bool read_arguments(const char* function, PyObject* const* args, Py_ssize_t narg
     return true;
 }
 
-static PyObject* own_module;  // _C
+static PyObject* own_module; // _C
 
 /// _C._operator(space, name): the function of an operator; None if there is none. Those of torch's own space are made at each
 /// call (the caller keeps them), those of others kept where torch has them (`_C._fft.fft_fft`).
@@ -424,8 +425,8 @@ static PyObject* set_threads(PyObject*, PyObject* count) {
 static PyObject* memory_stats(PyObject*, PyObject*) {
     AllocatorStats s = allocator_stats();
     return Py_BuildValue("{sKsKsKsKsKsKsK}", "allocated_bytes.all.current", s.allocated_bytes, "allocated_bytes.all.peak", s.peak_bytes,
-                         "reserved_bytes.all.current", s.reserved_bytes, "cached_bytes.all.current", s.cached_bytes,
-                         "cache_limit", s.cache_limit, "memory_limit", s.memory_limit, "num_system_allocations", s.system_allocations);
+                         "reserved_bytes.all.current", s.reserved_bytes, "cached_bytes.all.current", s.cached_bytes, "cache_limit",
+                         s.cache_limit, "memory_limit", s.memory_limit, "num_system_allocations", s.system_allocations);
 }
 static PyObject* free_memory(PyObject*, PyObject*) {
     empty_cache();
@@ -480,22 +481,30 @@ static bool add_namespace(PyObject* parent, uint32_t wanted, const char* name, c
 static PyObject* operator_names(PyObject*, PyObject* where) {
     unsigned long wanted = PyLong_AsUnsignedLong(where);
     if (wanted == static_cast<unsigned long>(-1) && PyErr_Occurred()) return nullptr;
-    struct Context { PyObject* list; uint32_t wanted; } context = {PyList_New(0), static_cast<uint32_t>(wanted)};
+    struct Context {
+        PyObject* list;
+        uint32_t wanted;
+    } context = {PyList_New(0), static_cast<uint32_t>(wanted)};
     return guarded([&] {
-        for_each_operator_name([](void* data, const char* name, uint32_t spaces) {
-            auto* c = static_cast<Context*>(data);
-            if (!(spaces & c->wanted)) return;
-            PyObject* text = PyUnicode_InternFromString(name);
-            if (text) PyList_Append(c->list, text);
-            Py_XDECREF(text);
-        }, &context);
+        for_each_operator_name(
+            [](void* data, const char* name, uint32_t spaces) {
+                auto* c = static_cast<Context*>(data);
+                if (!(spaces & c->wanted)) return;
+                PyObject* text = PyUnicode_InternFromString(name);
+                if (text) PyList_Append(c->list, text);
+                Py_XDECREF(text);
+            },
+            &context);
         return context.list;
     });
 }
 
 /// _C._return_type("max"): torch.return_types.max.
 static PyObject* return_type(PyObject*, PyObject* name) {
-    if (!PyUnicode_Check(name)) { PyErr_SetString(PyExc_TypeError, "_return_type(name)"); return nullptr; }
+    if (!PyUnicode_Check(name)) {
+        PyErr_SetString(PyExc_TypeError, "_return_type(name)");
+        return nullptr;
+    }
     std::string text = PyUnicode_AsUTF8(name);
     return guarded([&]() -> PyObject* {
         bool out = text.size() > 4 && text.substr(text.size() - 4) == "_out";
@@ -522,7 +531,8 @@ static bool is_plain(PyObject* object) {
 /// lists one after the other: they are plain, partners of like dtype and size, and no mode or profiler looks at the calls.
 /// Lists may be empty.
 static PyObject* are_plain(PyObject*, PyObject* const* lists, Py_ssize_t count) {
-    if (thread_state.include & ~thread_state.exclude & key::watching || thread_state.function_modes || kernels_were_added()) Py_RETURN_FALSE;
+    if (thread_state.include & ~thread_state.exclude & key::watching || thread_state.function_modes || kernels_were_added())
+        Py_RETURN_FALSE;
     for (Py_ssize_t i = 0; i < count; i++) {
         if (!PyList_CheckExact(lists[i])) Py_RETURN_FALSE;
         const Py_ssize_t size = PyList_GET_SIZE(lists[i]);
@@ -584,9 +594,10 @@ bool init_functions(PyObject* module) {
         {nullptr, nullptr, 0, nullptr},
     };
     return PyModule_AddFunctions(module, functions) == 0 && add_namespace(module, space::Nn, "_nn", "kindling._C._nn") &&
-           add_namespace(module, space::Linalg, "_linalg", "kindling._C._linalg") && add_namespace(module, space::Fft, "_fft", "kindling._C._fft") &&
+           add_namespace(module, space::Linalg, "_linalg", "kindling._C._linalg") &&
+           add_namespace(module, space::Fft, "_fft", "kindling._C._fft") &&
            add_namespace(module, space::Special, "_special", "kindling._C._special") &&
            add_namespace(module, space::Sparse, "_sparse", "kindling._C._sparse");
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -7,19 +7,18 @@ namespace kindling::python {
 
 /// torch.add, torch._C._nn.gelu, and (as a descriptor) Tensor.add, Tensor.size.
 struct FunctionObject {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject* name;              // "add"
-    const char* text;            // the same
-    const char* doc;             // of native methods
-    uint32_t space;              // space::Torch, space::Method, ...
-    Overloads* overloads;        // of operators, made at the first call
-    const OverloadSet* set;      // only for objects that hold one overload (torch.ops)
-    NativeMethod native;         // of methods that are no operators
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject* name;         // "add"
+    const char* text;       // the same
+    const char* doc;        // of native methods
+    uint32_t space;         // space::Torch, space::Method, ...
+    Overloads* overloads;   // of operators, made at the first call
+    const OverloadSet* set; // only for objects that hold one overload (torch.ops)
+    NativeMethod native;    // of methods that are no operators
     PyObject* weak_references;
 };
-extern PyTypeObject* function_type;   // does not bind
-extern PyTypeObject* method_type;     // binds, as a method
+extern PyTypeObject* function_type; // does not bind
+extern PyTypeObject* method_type;   // binds, as a method
 
 PyObject* make_operator_function(PyObject* name, uint32_t space);
 PyObject* make_overload_function(const Operator* op);
@@ -33,4 +32,4 @@ PyObject* call_boxed(const Operator& op, Value* values);
 bool read_arguments(const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                     std::initializer_list<const char*> names, PyObject** slots, int required = 0, int positional = 64);
 
-}  // namespace kindling::python
+} // namespace kindling::python

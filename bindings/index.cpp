@@ -12,9 +12,10 @@ static constinit Known op_select{"select", "int", nullptr}, op_slice{"slice", "T
 static Tensor select(const Tensor& self, int64_t dim, int64_t index, int64_t shown_dim) {
     TensorImpl* impl = self.impl();
     if (impl->ndim == 0)
-        fail(ErrorKind::Index, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor "
-                               "to a number");
-    int64_t size = dim < impl->ndim ? impl->shape[dim] : 0;   // a second ellipsis counts dimensions that are not there
+        fail(ErrorKind::Index,
+             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor "
+             "to a number");
+    int64_t size = dim < impl->ndim ? impl->shape[dim] : 0; // a second ellipsis counts dimensions that are not there
     KINDLING_CHECK(Index, index >= -size && index < size, "index %lld is out of bounds for dimension %lld with size %lld",
                    static_cast<long long>(index), static_cast<long long>(shown_dim), static_cast<long long>(size));
     return op_select(self, dim, index);
@@ -32,7 +33,7 @@ static bool slice_part(PyObject* object, int64_t fallback, int64_t& value) {
         return true;
     }
     if (!PyIndex_Check(object)) fail(ErrorKind::Type, "slice indices must be integers or None or have an __index__ method");
-    Py_ssize_t number = PyNumber_AsSsize_t(object, nullptr);  // clips what is too large
+    Py_ssize_t number = PyNumber_AsSsize_t(object, nullptr); // clips what is too large
     if (number == -1 && PyErr_Occurred()) throw_python();
     value = number;
     return true;
@@ -63,7 +64,8 @@ static bool is_like_tuple(PyObject* key) {
     if (!PyList_Check(key) || PyList_GET_SIZE(key) >= 32) return false;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(key); i++) {
         PyObject* item = PyList_GET_ITEM(key, i);
-        if (is_tensor(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis || PyList_Check(item) || PyTuple_Check(item)) return true;
+        if (is_tensor(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis || PyList_Check(item) || PyTuple_Check(item))
+            return true;
     }
     return false;
 }
@@ -78,7 +80,8 @@ static Tensor bool_index(bool value) {
 
 static bool is_index_tensor(PyObject* object) { return is_tensor(object); }
 static bool is_sequence(PyObject* object) {
-    return PyList_Check(object) || (PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyTuple_Check(object) && !is_tensor(object));
+    return PyList_Check(object) ||
+           (PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyTuple_Check(object) && !is_tensor(object));
 }
 
 static int64_t dims_of(PyObject* object) {
@@ -99,7 +102,7 @@ static Tensor tensor_of_sequence(PyObject* object) {
 /// Applies what gives views; the rest goes into `indices` (undefined where a dimension is taken whole).
 static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count, std::vector<Tensor>& indices) {
     Tensor result = self;
-    int64_t specified = 0, dim = 0, shown = 0, covered = 0;  // covered: dimensions of masks beyond their first
+    int64_t specified = 0, dim = 0, shown = 0, covered = 0; // covered: dimensions of masks beyond their first
     std::vector<Object> converted(static_cast<size_t>(count));
     auto item = [&](Py_ssize_t i) { return converted[static_cast<size_t>(i)] ? converted[static_cast<size_t>(i)].get() : items[i]; };
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -140,9 +143,11 @@ static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count
         } else if (is_tensor(object)) {
             Tensor tensor = tensor_of(object);
             bool integral = category(tensor.dtype()) <= 1;
-            if (tensor.dim() == 0 && integral && !tensor.is_meta() && Py_TYPE(object) == tensor_type && !(tensor.impl()->key & ::kindling::key::Wrapped)) {
+            if (tensor.dim() == 0 && integral && !tensor.is_meta() && Py_TYPE(object) == tensor_type &&
+                !(tensor.impl()->key & ::kindling::key::Wrapped)) {
                 if (tensor.dtype() != DType::UInt8 && tensor.dtype() != DType::Bool) {
-                    if (is_traced()) [[unlikely]] note_traced_place(object, 2);
+                    if (is_traced()) [[unlikely]]
+                        note_traced_place(object, 2);
                     result = select(result, dim, tensor.item_scalar().to_int(), shown++);
                 } else {
                     result = op_unsqueeze(result, dim);
@@ -157,7 +162,8 @@ static Tensor apply(const Tensor& self, PyObject* const* items, Py_ssize_t count
             Fit fit = int_of_object(object, index);
             if (fit == Fit::Raised) throw_python();
             if (fit == Fit::No)
-                fail(ErrorKind::Index, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
+                fail(ErrorKind::Index,
+                     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
                      Py_TYPE(object)->tp_name);
             result = select(result, dim, index, shown++);
         }
@@ -172,9 +178,7 @@ static Tensor apply_key(const Tensor& tensor, PyObject* key, std::vector<Tensor>
     return apply(tensor, &key, 1, indices);
 }
 
-static Tensor index_with(const Tensor& self, const std::vector<Tensor>& indices) {
-    return op_index(self, TensorList(indices));
-}
+static Tensor index_with(const Tensor& self, const std::vector<Tensor>& indices) { return op_index(self, TensorList(indices)); }
 
 static PyObject* ask(const char* method, PyObject* self, PyObject* key, PyObject* value = nullptr) {
     PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method);
@@ -220,7 +224,8 @@ Tensor index_tensor(PyObject* self, PyObject* key) {
 PyObject* tensor_subscript(PyObject* self, PyObject* key) {
     if (wants_torch_function(self) || (is_index_tensor(key) && wants_torch_function(key))) [[unlikely]]
         if (PyObject* result = ask("__getitem__", self, key); result || PyErr_Occurred()) return result;
-    if (PyObject* result = guarded([&] { return wrap(index_tensor(self, key)); })) [[likely]] return result;
+    if (PyObject* result = guarded([&] { return wrap(index_tensor(self, key)); })) [[likely]]
+        return result;
     return ask_others("__getitem__", self, key);
 }
 
@@ -255,7 +260,7 @@ static void write(const Tensor& target, PyObject* value) {
         // As a tensor: what lies expanded, to be refused, and what is infinite in half types, as torch makes it.
         const bool beyond = is_half(target.dtype()) && !scalar.is_complex() && std::abs(scalar.to_double()) > 65504;
         if (!beyond) check_fits(scalar, target.dtype());
-        if (is_traced()) [[unlikely]] {   // as PyTorch writes it
+        if (is_traced()) [[unlikely]] { // as PyTorch writes it
             const Tensor number = traced_number(target, scalar);
             target.dim() ? op_fill_tensor(target, number) : op_copy(target, number);
             return;
@@ -273,9 +278,11 @@ static void write(const Tensor& target, PyObject* value) {
     else {
         Tensor stripped = strip_ones(source, target.dim());
         if (stripped.dim() > target.dim())
-            fail(ErrorKind::Runtime, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the "
-                                     "number of dimensions in the tensor (%lld)", scalar_type_name(stripped.dtype()), str(stripped.sizes()).c_str(),
-                 str(target.sizes()).c_str(), static_cast<long long>(target.dim()), static_cast<long long>(stripped.dim()));
+            fail(ErrorKind::Runtime,
+                 "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the "
+                 "number of dimensions in the tensor (%lld)",
+                 scalar_type_name(stripped.dtype()), str(stripped.sizes()).c_str(), str(target.sizes()).c_str(),
+                 static_cast<long long>(target.dim()), static_cast<long long>(stripped.dim()));
         expanded_strides(stripped.sizes(), stripped.strides(), target.sizes());
         // A part of the target's own memory may be spread over it; copy_ refuses that where it is not spread yet.
         if (stripped.storage() == target.storage()) stripped = op_expand(stripped, target.sizes(), false);
@@ -288,7 +295,8 @@ static Tensor value_tensor(const Tensor& self, PyObject* value) {
     check_item(value);
     Scalar scalar;
     if (scalar_of_object(value, scalar)) {
-        if (is_traced()) [[unlikely]] return traced_number(self, scalar);
+        if (is_traced()) [[unlikely]]
+            return traced_number(self, scalar);
         static constinit Known scalar_tensor{"scalar_tensor", "", nullptr};
         return scalar_tensor(scalar, self.dtype(), Value(), self.device());
     }
@@ -347,11 +355,12 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
         op_index_put(target, TensorList(indices), source);
         return 0;
     });
-    if (!done) [[likely]] return 0;
+    if (!done) [[likely]]
+        return 0;
     PyObject* result = ask_others("__setitem__", self, key, value);
     if (!result) return -1;
     Py_DECREF(result);
     return 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

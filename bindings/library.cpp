@@ -16,12 +16,15 @@ static void python_kernel(const Operator& op, Value* arguments, Value* results) 
     MadeOn cpu(DeviceType::CPU);
     const Schema& schema = *op.schema;
     PyObject* slots[65];
-    PyObject** stack = slots + 1;     // vectorcall may use the place in front
+    PyObject** stack = slots + 1; // vectorcall may use the place in front
     size_t positional = schema.positional, count = 0;
     while (positional > 0 && is_default(schema.arguments[positional - 1], arguments[positional - 1])) positional--;
     struct Drop {
-        PyObject** stack; size_t& count;
-        ~Drop() { while (count > 0) Py_DECREF(stack[--count]); }
+        PyObject** stack;
+        size_t& count;
+        ~Drop() {
+            while (count > 0) Py_DECREF(stack[--count]);
+        }
     } drop{stack, count};
     for (; count < positional; count++) stack[count] = checked(to_python(arguments[count], false));
     Object names;
@@ -29,13 +32,15 @@ static void python_kernel(const Operator& op, Value* arguments, Value* results) 
         if (is_default(schema.arguments[i], arguments[i])) continue;
         stack[count] = checked(to_python(arguments[i], false));
         count++;
-        Object name(checked(PyUnicode_InternFromString(schema.arguments[i].name))), more(checked(PyTuple_New(static_cast<Py_ssize_t>(count - positional))));
+        Object name(checked(PyUnicode_InternFromString(schema.arguments[i].name))),
+            more(checked(PyTuple_New(static_cast<Py_ssize_t>(count - positional))));
         for (size_t k = 0; k + 1 < count - positional; k++)
             PyTuple_SET_ITEM(more.get(), static_cast<Py_ssize_t>(k), Py_NewRef(PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(k))));
         PyTuple_SET_ITEM(more.get(), static_cast<Py_ssize_t>(count - positional - 1), name.take());
         names = std::move(more);
     }
-    Object result(checked(PyObject_Vectorcall(static_cast<PyObject*>(op.context), stack, positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names.get())));
+    Object result(
+        checked(PyObject_Vectorcall(static_cast<PyObject*>(op.context), stack, positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names.get())));
     take_python_results(op, result.get(), arguments, results);
 }
 
@@ -75,12 +80,14 @@ static PyObject* add_python_kernel(PyObject*, PyObject* args) {
         if (!op || layer < 0 || layer >= layer_count) fail(ErrorKind::Runtime, "operator %s.%s does not exist", name, overload);
         bool none = callable == Py_None;
         // The callable is kept for good: another thread may be about to call it.
-        add_kernel(const_cast<Operator&>(*op), static_cast<Layer>(layer), none ? nullptr : python_kernel, none ? nullptr : Py_NewRef(callable));
+        add_kernel(const_cast<Operator&>(*op), static_cast<Layer>(layer), none ? nullptr : python_kernel,
+                   none ? nullptr : Py_NewRef(callable));
         Py_RETURN_NONE;
     });
 }
 
-/// _C._operator_facts(name, overload): (body, composite, has a derivative, registered from Python, [layers with kernels], {traits}); None if there is none.
+/// _C._operator_facts(name, overload): (body, composite, has a derivative, registered from Python, [layers with kernels], {traits}); None
+/// if there is none.
 static PyObject* operator_facts(PyObject*, PyObject* args) {
     const char *name, *overload;
     if (!PyArg_ParseTuple(args, "ss", &name, &overload)) return nullptr;
@@ -103,9 +110,11 @@ static PyObject* operator_facts(PyObject*, PyObject* args) {
         Object traits(checked(PySet_New(nullptr)));
         for (uint32_t bit = 1; *each; bit <<= 1, each += strlen(each) + 1)
             if (op->has(bit) && PySet_Add(traits.get(), Object(checked(PyUnicode_FromString(each))).get())) return nullptr;
-        return Py_BuildValue("(sOOONN)", bodies[static_cast<int>(op->body)], op->composite ? Py_True : Py_False,
-                             functional->derivative_count || (functional->body == Body::Pointwise && !functional->has(trait::NotDifferentiable)) ? Py_True : Py_False,
-                             op->index == 0xffff ? Py_True : Py_False, layers, traits.take());
+        return Py_BuildValue(
+            "(sOOONN)", bodies[static_cast<int>(op->body)], op->composite ? Py_True : Py_False,
+            functional->derivative_count || (functional->body == Body::Pointwise && !functional->has(trait::NotDifferentiable)) ? Py_True
+                                                                                                                                : Py_False,
+            op->index == 0xffff ? Py_True : Py_False, layers, traits.take());
     });
 }
 
@@ -122,13 +131,14 @@ static PyObject* missing_attribute(PyObject*, PyObject* name) {
     PyObject* error = text ? error_class_by_name(nullptr, name) : nullptr;
     if (error != Py_None) return error;
     Py_DECREF(error);
-    if (!strncmp(text, "_dispatch_", 10) || strstr(text, "DispatchKey") || !strncmp(text, "_accelerator_", 13) || !strncmp(text, "_AutoDispatch", 13) ||
-        !strcmp(text, "_get_privateuse1_backend_name") || !strncmp(text, "_jit_get_", 9))
+    if (!strncmp(text, "_dispatch_", 10) || strstr(text, "DispatchKey") || !strncmp(text, "_accelerator_", 13) ||
+        !strncmp(text, "_AutoDispatch", 13) || !strcmp(text, "_get_privateuse1_backend_name") || !strncmp(text, "_jit_get_", 9))
         return import("kindling._dispatch_queries", text);
     if (!strncmp(text, "_jit_pass_", 10))
         if (PyObject* pass = graph_pass(text + 10)) return pass;
     if (PyErr_Occurred()) return nullptr;
-    if ((text[0] == '_' && text[1] != '_') || (text[0] >= 'A' && text[0] <= 'Z') || !strncmp(text, "has_", 4) || !strcmp(text, "parse_schema")) {
+    if ((text[0] == '_' && text[1] != '_') || (text[0] >= 'A' && text[0] <= 'Z') || !strncmp(text, "has_", 4) ||
+        !strcmp(text, "parse_schema")) {
         PyObject* found = import("kindling._native_names", text);
         if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
         PyErr_Clear();
@@ -166,9 +176,11 @@ static PyObject* call_below_autograd(PyObject*, PyObject* all) {
     return PyObject_Call(function, args, kwargs);
 }
 
-/// _C._clearly_fresh(result, args): whether a result is a tensor whose memory no argument has. False too where containers hide what they have.
+/// _C._clearly_fresh(result, args): whether a result is a tensor whose memory no argument has. False too where containers hide what they
+/// have.
 static PyObject* clearly_fresh(PyObject*, PyObject* const* given, Py_ssize_t count) {
-    if (count != 2 || !PyTuple_Check(given[1])) return PyErr_Format(PyExc_TypeError, "_clearly_fresh takes a result and the arguments' tuple");
+    if (count != 2 || !PyTuple_Check(given[1]))
+        return PyErr_Format(PyExc_TypeError, "_clearly_fresh takes a result and the arguments' tuple");
     PyObject *result = given[0], *args = given[1];
     bool fresh = is_tensor(result);
     for (Py_ssize_t i = 0; fresh && i < PyTuple_GET_SIZE(args); i++) {
@@ -180,19 +192,20 @@ static PyObject* clearly_fresh(PyObject*, PyObject* const* given, Py_ssize_t cou
 }
 
 bool init_library(PyObject* module) {
-    static PyMethodDef functions[] = {{"_define_operator", define_operator, METH_O, nullptr},
-                                      {"_add_kernel", add_python_kernel, METH_VARARGS, nullptr},
-                                      {"_operator_facts", operator_facts, METH_VARARGS, nullptr},
-                                      {"_remove_operator", remove_python, METH_VARARGS, nullptr},
-                                      {"__getattr__", missing_attribute, METH_O, nullptr},
-                                      {"_exclude_keys", exclude_keys, METH_VARARGS, nullptr},
-                                      {"_set_composite", set_composite, METH_VARARGS, nullptr},
-                                      {"_clearly_fresh", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(clearly_fresh)), METH_FASTCALL, nullptr},
-                                      {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},
-                                      {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef functions[] = {
+        {"_define_operator", define_operator, METH_O, nullptr},
+        {"_add_kernel", add_python_kernel, METH_VARARGS, nullptr},
+        {"_operator_facts", operator_facts, METH_VARARGS, nullptr},
+        {"_remove_operator", remove_python, METH_VARARGS, nullptr},
+        {"__getattr__", missing_attribute, METH_O, nullptr},
+        {"_exclude_keys", exclude_keys, METH_VARARGS, nullptr},
+        {"_set_composite", set_composite, METH_VARARGS, nullptr},
+        {"_clearly_fresh", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(clearly_fresh)), METH_FASTCALL, nullptr},
+        {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},
+        {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0 && PyModule_AddIntConstant(module, "_KEY_AUTOGRAD", key::Autograd) == 0 &&
            PyModule_AddIntConstant(module, "_KEY_AUTOCAST", key::Autocast) == 0 &&
            PyModule_AddIntConstant(module, "_KEY_PYTHON", key::Dispatch | key::Mode) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

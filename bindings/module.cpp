@@ -1,11 +1,12 @@
-// bindings/module.cpp: kindling._C, the extension module. One interpreter only; created in one step, because an import pays for everything here.
+// bindings/module.cpp: kindling._C, the extension module. One interpreter only; created in one step, because an import pays for everything
+// here.
 #include <cstdio>
 #include <cstdlib>
 
-#include "graph/pending.h"
 #include "bindings/function.h"
 #include "bindings/tensor.h"
 #include "bindings/types.h"
+#include "graph/pending.h"
 #include "operators/forms.h"
 #include "runtime/blas.h"
 #include "runtime/threads.h"
@@ -38,12 +39,13 @@ static bool blas_here(char* path, size_t size) {
 }
 static void take_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
-}  // namespace kindling::python
+} // namespace kindling::python
 
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     using namespace kindling;
     using namespace kindling::python;
-    static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "kindling._C", "The native part of Kindling.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+    static PyModuleDef definition = {
+        PyModuleDef_HEAD_INIT, "kindling._C", "The native part of Kindling.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
     static bool made = false;
     if (made) {
         PyErr_SetString(PyExc_ImportError, "kindling does not support subinterpreters: one interpreter of the process has it already");
@@ -52,8 +54,9 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     PyObject* module = PyModule_Create(&definition);
     if (!module) return nullptr;
     if (!init_errors(module) || !init_types(module) || !init_functions(module) || !init_torch_function(module) || !init_tensor(module) ||
-        !init_storage(module) || !init_construct(module) || !init_dispatch(module) || !init_library(module) || !init_batch(module) || !init_module_state(module) || !init_autograd(module) ||
-        !init_source(module) || !init_devices(module) || !init_profile(module) || !init_compiled(module) || !init_script(module) || !init_trace(module)) {
+        !init_storage(module) || !init_construct(module) || !init_dispatch(module) || !init_library(module) || !init_batch(module) ||
+        !init_module_state(module) || !init_autograd(module) || !init_source(module) || !init_devices(module) || !init_profile(module) ||
+        !init_compiled(module) || !init_script(module) || !init_trace(module)) {
         Py_DECREF(module);
         return nullptr;
     }
@@ -64,7 +67,8 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     is_held_outside = array_held_outside;
     find_blas = blas_here;
     made = true;
-    if (const char* smallest = std::getenv("KINDLING_DEFER_FROM"); smallest && *smallest) smallest_loop = std::strtoll(smallest, nullptr, 10);
-    if (const char* deferred = std::getenv("KINDLING_DEFER"); deferred && *deferred == '1') begin_recording();   // of this thread
+    if (const char* smallest = std::getenv("KINDLING_DEFER_FROM"); smallest && *smallest)
+        smallest_loop = std::strtoll(smallest, nullptr, 10);
+    if (const char* deferred = std::getenv("KINDLING_DEFER"); deferred && *deferred == '1') begin_recording(); // of this thread
     return module;
 }

@@ -6,7 +6,7 @@
 namespace kindling::python {
 namespace {
 
-PyObject* kinds[3];  // names of the dictionaries, in the order in which they are asked
+PyObject* kinds[3]; // names of the dictionaries, in the order in which they are asked
 PyObject* descriptor;
 
 PyObject* held_in(PyObject* state, PyObject* self, PyObject* name) {
@@ -19,7 +19,7 @@ PyObject* held_in(PyObject* state, PyObject* self, PyObject* name) {
         if (PyDict_CheckExact(held) || PyODict_CheckExact(held)) {
             if (PyObject* value = PyDict_GetItemWithError(held, name)) return Py_NewRef(value);
             if (PyErr_Occurred()) return nullptr;
-        } else {  // a mapping with rules of its own
+        } else { // a mapping with rules of its own
             const Object shared = Object::share(held);
             const int has = PySequence_Contains(held, name);
             if (has) return has < 0 ? nullptr : PyObject_GetItem(held, name);
@@ -52,8 +52,7 @@ PyObject* attribute(PyObject* self, PyObject* name) {
 void speed_up(PyTypeObject* type) {
     static PyObject* const names[] = {PyUnicode_InternFromString("__getattr__"), PyUnicode_InternFromString("__getattribute__")};
     if (type->tp_getattro == attribute || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !names[0] || !names[1]) return;
-    if (_PyType_Lookup(type, names[0]) != descriptor ||
-        _PyType_Lookup(type, names[1]) != _PyType_Lookup(&PyBaseObject_Type, names[1]))
+    if (_PyType_Lookup(type, names[0]) != descriptor || _PyType_Lookup(type, names[1]) != _PyType_Lookup(&PyBaseObject_Type, names[1]))
         return;
     if (!interpreters) interpreters = type->tp_getattro;
     if (type->tp_getattro == interpreters) type->tp_getattro = attribute;
@@ -74,7 +73,7 @@ PyObject* held_attribute(PyObject* self, PyObject* name) {
     return held_in(state.get(), self, name);
 }
 
-}  // namespace
+} // namespace
 
 bool init_module_state(PyObject* module) {
     const char* const names[] = {"_parameters", "_modules", "_buffers"};
@@ -85,4 +84,4 @@ bool init_module_state(PyObject* module) {
     return descriptor && PyModule_AddObjectRef(module, "_module_getattr", descriptor) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -70,13 +70,15 @@ static bool is_size_tensor(PyObject* object) {
 
 static inline Fit int_of_long(PyObject* object, int64_t& value) {
     value = PyLong_AsLongLong(object);
-    if (value != -1 || !PyErr_Occurred()) [[likely]] return Fit::Yes;
+    if (value != -1 || !PyErr_Occurred()) [[likely]]
+        return Fit::Yes;
     PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
     return Fit::Raised;
 }
 
 Fit int_of_object(PyObject* object, int64_t& value) {
-    if (PyLong_CheckExact(object)) [[likely]] return int_of_long(object, value);
+    if (PyLong_CheckExact(object)) [[likely]]
+        return int_of_long(object, value);
     if (!is_int_like(object)) return Fit::No;
     if (is_tensor(object)) {
         value = tensor_of(object).item_scalar().to_int();
@@ -101,18 +103,20 @@ static Fit size_of_object(PyObject* object, int64_t& value) {
 /// The error of an int in a list that is too large, with its place.
 static Fit refuse_item(const char* function, const char* argument, Py_ssize_t place, PyObject* item) {
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "%s%sargument '%s' failed to unpack the object at pos %zd with error \"type must be tuple of ints,but got %s\"",
+        PyErr_Format(PyExc_TypeError,
+                     "%s%sargument '%s' failed to unpack the object at pos %zd with error \"type must be tuple of ints,but got %s\"",
                      function, *function ? "(): " : "", argument, place + 1, Py_TYPE(item)->tp_name);
     else if (PyErr_ExceptionMatches(PyExc_ValueError))
-        PyErr_Format(PyExc_TypeError, "%s%sargument '%s' failed to unpack the object at pos %zd with error \"Overflow when unpacking long long\"",
-                     function, *function ? "(): " : "", argument, place + 1);
+        PyErr_Format(PyExc_TypeError,
+                     "%s%sargument '%s' failed to unpack the object at pos %zd with error \"Overflow when unpacking long long\"", function,
+                     *function ? "(): " : "", argument, place + 1);
     return Fit::Raised;
 }
 
 static bool has_torch_function(PyObject* object) {
     PyTypeObject* type = Py_TYPE(object);
-    if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type ||
-        type == &PyList_Type || type == &PyTuple_Type || object == Py_None || type == &PyComplex_Type || type == &PyDict_Type)
+    if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type || type == &PyList_Type ||
+        type == &PyTuple_Type || object == Py_None || type == &PyComplex_Type || type == &PyDict_Type)
         return false;
     static PyObject* name = nullptr;
     if (!name) name = PyUnicode_InternFromString("__torch_function__");
@@ -196,7 +200,7 @@ static Fit convert_list(const Argument& argument, PyObject* object, Value& value
     bool tuple = PyTuple_Check(object);
     if (!tuple && !PyList_Check(object)) {
         if (argument.list_size == 0) return Fit::No;
-        Argument single = argument;  // bool[2] from one bool
+        Argument single = argument; // bool[2] from one bool
         single.list = false;
         Value each;
         Fit fit = convert(single, object, each, arena, false);
@@ -246,7 +250,7 @@ static Fit convert_list(const Argument& argument, PyObject* object, Value& value
         Scalar* scalars = arena.get<Scalar>(size + 1);
         for (size_t i = 0; i < size; i++) {
             new (scalars + i) Scalar();
-            if (!scalar_of_object(item(i), scalars[i])) return Fit::No;   // no tensor: a list of those has an overload, and gradients
+            if (!scalar_of_object(item(i), scalars[i])) return Fit::No; // no tensor: a list of those has an overload, and gradients
         }
         value = Value(Span<Scalar>(scalars, size));
         return Fit::Yes;
@@ -275,7 +279,8 @@ bool memory_format_of_object(PyObject* object, MemoryFormat& format);
 Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& arena, bool numbers) {
     if (argument.list) {
         // torch shows an empty list as None where it is the default.
-        if (object == Py_None && (argument.optional || (argument.default_value.tag == Value::Tag::IntList && argument.default_value.size == 0))) {
+        if (object == Py_None &&
+            (argument.optional || (argument.default_value.tag == Value::Tag::IntList && argument.default_value.size == 0))) {
             value = argument.optional ? Value() : argument.default_value;
             return Fit::Yes;
         }
@@ -333,7 +338,7 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
             value = Value(PyFloat_AS_DOUBLE(object));
             return Fit::Yes;
         }
-        if (PyLong_Check(object) && !PyBool_Check(object)) {  // however large
+        if (PyLong_Check(object) && !PyBool_Check(object)) { // however large
             double real = PyLong_AsDouble(object);
             if (real == -1 && PyErr_Occurred()) return Fit::Raised;
             value = Value(real);
@@ -355,13 +360,13 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
         if (PyBool_Check(object)) {
             if (object == Py_True && strcmp(argument.name, "pin_memory") == 0) {
                 PyErr_SetString(PyExc_RuntimeError, "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
-                                "allocator is available on this system.");
+                                                    "allocator is available on this system.");
                 return Fit::Raised;
             }
             value = Value(object == Py_True);
             return Fit::Yes;
         }
-        if (!PyLong_Check(object) && !PyFloat_Check(object) && !PyComplex_Check(object)) {  // numpy.bool_
+        if (!PyLong_Check(object) && !PyFloat_Check(object) && !PyComplex_Check(object)) { // numpy.bool_
             Scalar scalar;
             if (scalar_of_object(object, scalar) && scalar.is_bool()) {
                 value = Value(scalar.to_bool());
@@ -455,8 +460,8 @@ static bool goes_after(const Signature& a, const Signature& b, bool ops) {
         const Argument &x = *a.parameters[i].argument, &y = *b.parameters[i].argument;
         if (x.type == y.type && x.list == y.list) continue;
         if (a.count != b.count && !(is_number_type(x) && is_tensor_type(y))) return false;
-        bool smaller = ((is_number_type(x) || (x.type == Type::Int && !x.list)) && is_tensor_type(y)) || (x.type == Type::Int && x.list && y.type == Type::Int && !y.list) ||
-                       (x.list && x.type == Type::Tensor && y.list);
+        bool smaller = ((is_number_type(x) || (x.type == Type::Int && !x.list)) && is_tensor_type(y)) ||
+                       (x.type == Type::Int && x.list && y.type == Type::Int && !y.list) || (x.list && x.type == Type::Tensor && y.list);
         if (!smaller) return false;
         after = true;
     }
@@ -465,8 +470,8 @@ static bool goes_after(const Signature& a, const Signature& b, bool ops) {
 
 /// Other names that an argument goes by, in front of a space each: NumPy's, as torch takes them.
 static const char* synonyms_of(const char* name) {
-    static constexpr const char* pairs[][2] = {{"dim", " axis "}, {"keepdim", " keepdims "}, {"input", " x a x1 "}, {"other", " x2 "},
-                                               {"dim0", " axis0 "}, {"dim1", " axis1 "}, {"src", " other "}};
+    static constexpr const char* pairs[][2] = {{"dim", " axis "},   {"keepdim", " keepdims "}, {"input", " x a x1 "}, {"other", " x2 "},
+                                               {"dim0", " axis0 "}, {"dim1", " axis1 "},       {"src", " other "}};
     for (auto& pair : pairs)
         if (strcmp(pair[0], name) == 0) return pair[1];
     return nullptr;
@@ -546,9 +551,10 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         Signature signature;
         make_signature(signature, op, method);
         signature.of_ops = result->of_ops;
-        if (!(where & (space::Hidden | space::Ops)) && strstr(op->schema->text, "reduction=Mean")) signature.unreduced = static_cast<uint8_t>(op->schema->find("reduction", 9));
-        if (method && (!signature.has_self || signature.out_count)) continue;  // out= is for functions only
-        int at = 0, last = result->count++;   // before the first that goes after it, whatever lies between
+        if (!(where & (space::Hidden | space::Ops)) && strstr(op->schema->text, "reduction=Mean"))
+            signature.unreduced = static_cast<uint8_t>(op->schema->find("reduction", 9));
+        if (method && (!signature.has_self || signature.out_count)) continue; // out= is for functions only
+        int at = 0, last = result->count++;                                   // before the first that goes after it, whatever lies between
         while (at < last && !goes_after(result->signatures[at], signature, where == space::Ops)) at++;
         for (int j = last; j > at; j--) result->signatures[j] = result->signatures[j - 1];
         result->signatures[at] = signature;
@@ -560,8 +566,10 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
         for (int p = 0; p < result->signatures[i].positional; p++)
             number_overload |= is_number_type(*result->signatures[i].parameters[p].argument);
     for (int i = 0; i < result->count && !number_overload; i++) {
-        const char* overload = result->signatures[i].op->functional ? result->signatures[i].op->functional->overload() : result->signatures[i].op->overload();
-        if (!result->signatures[i].numbers && (strcmp(overload, "Tensor") == 0 || strcmp(overload, "Tensor_Tensor") == 0) && result->signatures[i].op->body == Body::Pointwise)
+        const char* overload =
+            result->signatures[i].op->functional ? result->signatures[i].op->functional->overload() : result->signatures[i].op->overload();
+        if (!result->signatures[i].numbers && (strcmp(overload, "Tensor") == 0 || strcmp(overload, "Tensor_Tensor") == 0) &&
+            result->signatures[i].op->body == Body::Pointwise)
             result->signatures[i].numbers = result->signatures[i].numbers_beside = true;
     }
     for (int i = 0; i < result->count; i++) {
@@ -581,9 +589,7 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
 
 // ---- a call
 
-static bool same_name(PyObject* a, PyObject* b) {
-    return a == b || (b && PyUnicode_Compare(a, b) == 0);
-}
+static bool same_name(PyObject* a, PyObject* b) { return a == b || (b && PyUnicode_Compare(a, b) == 0); }
 
 struct Names {
     PyObject* out = PyUnicode_InternFromString("out");
@@ -600,8 +606,8 @@ static const Names& names() {
 /// What did not fit, for the error's text.
 struct Trouble {
     enum class Kind { None, Many, Missing, Unexpected, Twice, Type, OutCount } kind = Kind::None;
-    int parameter = -1;          // Type: which; -2 - i: out
-    PyObject* name = nullptr;    // Unexpected, Twice
+    int parameter = -1;       // Type: which; -2 - i: out
+    PyObject* name = nullptr; // Unexpected, Twice
     bool keyword = false;
     PyObject* object = nullptr;
 };
@@ -653,7 +659,8 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
         for (size_t i = 0; i < size; i++) {
             Fit fit = size_of_object(args[static_cast<size_t>(used) + i], ints[i]);
             if (fit != Fit::Yes)
-                return refuse_item(s.op->name(), s.parameters[used].argument->name, static_cast<Py_ssize_t>(i), args[static_cast<size_t>(used) + i]);
+                return refuse_item(s.op->name(), s.parameters[used].argument->name, static_cast<Py_ssize_t>(i),
+                                   args[static_cast<size_t>(used) + i]);
             note_number(args[static_cast<size_t>(used) + i], ints + i);
         }
         call.values[s.parameters[used].place] = Value(IntList(ints, size));
@@ -748,8 +755,9 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
                 continue;
             }
             if (same_name(name, names().names) && object == Py_None) continue;
-            if (s.factory_out && (PyUnicode_CompareWithASCIIString(name, "dtype") == 0 || PyUnicode_CompareWithASCIIString(name, "device") == 0 ||
-                                  PyUnicode_CompareWithASCIIString(name, "layout") == 0 || same_name(name, names().pin_memory))) {
+            if (s.factory_out &&
+                (PyUnicode_CompareWithASCIIString(name, "dtype") == 0 || PyUnicode_CompareWithASCIIString(name, "device") == 0 ||
+                 PyUnicode_CompareWithASCIIString(name, "layout") == 0 || same_name(name, names().pin_memory))) {
                 DType dtype;
                 if (PyUnicode_CompareWithASCIIString(name, "dtype") == 0 && dtype_of_object(object, dtype)) {
                     const Value& out = call.values[s.out_places[0]];
@@ -877,7 +885,8 @@ static void raise_trouble(const Overloads& overloads, const Signature& s, const 
     switch (trouble.kind) {
     case Trouble::Kind::Many:
         if (required != positional)
-            PyErr_Format(PyExc_TypeError, "%s() takes from %d to %d positional arguments but %d were given", name, required, positional, given);
+            PyErr_Format(PyExc_TypeError, "%s() takes from %d to %d positional arguments but %d were given", name, required, positional,
+                         given);
         else
             PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %d %s given", name, positional,
                          positional == 1 ? "" : "s", given, given == 1 ? "was" : "were");
@@ -899,9 +908,7 @@ static void raise_trouble(const Overloads& overloads, const Signature& s, const 
     case Trouble::Kind::Unexpected:
         PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name, trouble.name);
         return;
-    case Trouble::Kind::Twice:
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", name, trouble.name);
-        return;
+    case Trouble::Kind::Twice: PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", name, trouble.name); return;
     case Trouble::Kind::Type: {
         if (trouble.parameter <= -2) {
             PyErr_Format(PyExc_TypeError, "%s(): argument 'out' must be %s, not %s", name, s.out_count > 1 ? "tuple of Tensors" : "Tensor",
@@ -910,10 +917,11 @@ static void raise_trouble(const Overloads& overloads, const Signature& s, const 
         }
         const Parameter& p = s.parameters[trouble.parameter];
         if (trouble.keyword)
-            PyErr_Format(PyExc_TypeError, "%s(): argument '%U' must be %s, not %s", name, p.name, type_name(*p.argument), shown_type(trouble.object));
+            PyErr_Format(PyExc_TypeError, "%s(): argument '%U' must be %s, not %s", name, p.name, type_name(*p.argument),
+                         shown_type(trouble.object));
         else
-            PyErr_Format(PyExc_TypeError, "%s(): argument '%U' (position %d) must be %s, not %s", name, p.name, trouble.parameter - self + 1,
-                         type_name(*p.argument), shown_type(trouble.object));
+            PyErr_Format(PyExc_TypeError, "%s(): argument '%U' (position %d) must be %s, not %s", name, p.name,
+                         trouble.parameter - self + 1, type_name(*p.argument), shown_type(trouble.object));
         return;
     }
     default: PyErr_Format(PyExc_TypeError, "%s(): the arguments do not fit", name);
@@ -936,7 +944,8 @@ static void raise_mismatch(const Overloads& overloads, PyObject* const* args, Py
     }
     Py_ssize_t keywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     bool out_given = false;
-    for (Py_ssize_t k = 0; k < keywords; k++) out_given |= same_name(PyTuple_GET_ITEM(kwnames, k), names().out) && args[nargs + k] != Py_None;
+    for (Py_ssize_t k = 0; k < keywords; k++)
+        out_given |= same_name(PyTuple_GET_ITEM(kwnames, k), names().out) && args[nargs + k] != Py_None;
     int chosen = -1, plausible = 0;
     for (int i = 0; i < count; i++) {
         const Signature& s = *options[i];
@@ -953,7 +962,10 @@ static void raise_mismatch(const Overloads& overloads, PyObject* const* args, Py
         const Signature* s = options[chosen];
         if (out_given)
             for (int j = 0; j < overloads.count; j++)
-                if (overloads.signatures[j].functional == s) { s = &overloads.signatures[j]; break; }
+                if (overloads.signatures[j].functional == s) {
+                    s = &overloads.signatures[j];
+                    break;
+                }
         Call call;
         Trouble trouble;
         Fit fit = attempt(*s, args, nargs, kwnames, call, trouble);
@@ -1048,8 +1060,11 @@ static Fit parse_overloads(const Overloads& overloads, PyObject* const* args, Py
 static bool parse_deprecated(const Overloads& overloads, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call) {
     Text name = overloads.name;
     if (name.ends_with('_')) name.remove_suffix(1);
-    const bool sum = name == "add" || name == "sub", ratio = name == "addcmul" || name == "addcdiv", method = overloads.signatures[0].has_self;
-    const bool alias = name == "subtract" && nargs == 3 && !(is_tensor(args[1]) && (impl_of(args[1])->ndim || key_of(impl_of(args[1])) & key::Autograd));   // (input, number, alpha) is no old form
+    const bool sum = name == "add" || name == "sub", ratio = name == "addcmul" || name == "addcdiv",
+               method = overloads.signatures[0].has_self;
+    const bool alias = name == "subtract" && nargs == 3 &&
+                       !(is_tensor(args[1]) &&
+                         (impl_of(args[1])->ndim || key_of(impl_of(args[1])) & key::Autograd)); // (input, number, alpha) is no old form
     const bool product = name == "addmm" || name == "addbmm" || name == "addmv" || name == "addr" || name == "baddbmm";
     if (!alias && !(sum ? nargs == 3 : ratio ? nargs == 4 : product && (nargs == 4 || nargs == 5))) return false;
     PyObject* order[8];
@@ -1073,13 +1088,16 @@ static bool parse_deprecated(const Overloads& overloads, PyObject* const* args, 
     static bool warned = false;
     if (warned || alias) return true;
     warned = true;
-    return PyErr_WarnFormat(PyExc_UserWarning, 1, "This overload of %s is deprecated: %s goes by keyword.", overloads.name, keywords[0]) == 0;
+    return PyErr_WarnFormat(PyExc_UserWarning, 1, "This overload of %s is deprecated: %s goes by keyword.", overloads.name, keywords[0]) ==
+           0;
 }
 
 bool parse_call(const Overloads& overloads, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Call& call) {
     Fit fit = parse_overloads(overloads, args, nargs, kwnames, call);
-    if (fit == Fit::Yes) [[likely]] return true;
-    if (fit == Fit::No && !parse_deprecated(overloads, args, nargs, kwnames, call) && !PyErr_Occurred()) raise_mismatch(overloads, args, nargs, kwnames);
+    if (fit == Fit::Yes) [[likely]]
+        return true;
+    if (fit == Fit::No && !parse_deprecated(overloads, args, nargs, kwnames, call) && !PyErr_Occurred())
+        raise_mismatch(overloads, args, nargs, kwnames);
     return !PyErr_Occurred();
 }
 
@@ -1110,4 +1128,4 @@ bool sizes_of_arguments(const char* function, const char* name, PyObject* const*
     return true;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -17,8 +17,13 @@ public:
     TensorImpl* keep(Tensor tensor);
 
 private:
-    struct Block { Block* next; };
-    struct Kept { Kept* next; TensorImpl* tensor; };
+    struct Block {
+        Block* next;
+    };
+    struct Kept {
+        Kept* next;
+        TensorImpl* tensor;
+    };
     void* bytes(size_t size) {
         size = (size + 15) & ~size_t{15};
         if (used_ + size <= sizeof(inline_)) {
@@ -40,16 +45,16 @@ enum class Fit : uint8_t { Yes, No, Raised };
 /// One parameter as Python names it.
 struct Parameter {
     const Argument* argument;
-    PyObject* name;              // interned; "input" for a function's self
-    const char* synonyms = nullptr;  // " axis ": other names
-    uint8_t place;               // in the schema
-    bool numbers;                // a Python number may stand for a tensor
+    PyObject* name;                 // interned; "input" for a function's self
+    const char* synonyms = nullptr; // " axis ": other names
+    uint8_t place;                  // in the schema
+    bool numbers;                   // a Python number may stand for a tensor
 };
 
 /// One overload's Python signature.
 struct Signature {
     const Operator* op;
-    Parameter* parameters;       // self first, then the others in order; without out=
+    Parameter* parameters; // self first, then the others in order; without out=
     uint8_t count;
     uint8_t positional;
     uint8_t required;
@@ -69,12 +74,12 @@ struct Signature {
 };
 
 struct Overloads {
-    const char* name;            // as Python shows it
+    const char* name; // as Python shows it
     Signature* signatures;
     int count;
     bool any_out;
-    bool of_ops;                 // functions of torch.ops
-    uint8_t self_first;          // methods: self was bound
+    bool of_ops;        // functions of torch.ops
+    uint8_t self_first; // methods: self was bound
 };
 
 /// Signatures of the operators called `name` for a function in the name space `where`, best match first. Throws when one
@@ -84,10 +89,12 @@ Overloads* make_overloads(const char* name, const Operator* const* operators, in
 /// A call that was understood.
 struct Call {
     const Signature* signature = nullptr;
-    bool overloaded = false;     // an argument has __torch_function__
+    bool overloaded = false; // an argument has __torch_function__
     bool requires_grad = false;
     bool out_given = false;
-    union { Value values[40]; };  // as many as the schema has arguments; the rest is never touched
+    union {
+        Value values[40];
+    }; // as many as the schema has arguments; the rest is never touched
     Arena arena;
     Call() {}
     ~Call() {}
@@ -106,7 +113,8 @@ std::string signature_text(const Signature& signature, bool any_out);
 /// While a program is traced: the number at `slot` of the call to come is that of a tensor (trace.cpp).
 void note_traced_number(PyObject* tensor, const void* slot);
 inline void note_number(PyObject* object, const void* slot) {
-    if (!PyLong_CheckExact(object) && is_traced()) [[unlikely]] note_traced_number(object, slot);
+    if (!PyLong_CheckExact(object) && is_traced()) [[unlikely]]
+        note_traced_number(object, slot);
 }
 
 /// Reads one int from a Python int, NumPy integer, 0-d integer tensor or object with __index__.
@@ -115,7 +123,10 @@ Fit int_of_object(PyObject* object, int64_t& value);
 bool sizes_of_arguments(const char* function, const char* name, PyObject* const* args, Py_ssize_t nargs, Sizes& sizes);
 
 /// Where new tensors of this thread are made when no device is given: by torch.set_default_device, or `with device:`.
-struct DefaultDevice { Device device; bool set = false; };
+struct DefaultDevice {
+    Device device;
+    bool set = false;
+};
 extern constinit thread_local DefaultDevice default_device __attribute__((tls_model("initial-exec")));
 
 /// An operator that native code of the binding calls; looked up once.
@@ -134,7 +145,10 @@ struct Known {
     /// One tensor result.
     template <class... A> Tensor operator()(const A&... arguments) {
         const Operator& o = get();
-        union Slots { Value values[40]; Slots() {} } slots;
+        union Slots {
+            Value values[40];
+            Slots() {}
+        } slots;
         Value* values = slots.values;
         size_t count = 0;
         ((values[count++] = Value(arguments)), ...);
@@ -146,4 +160,4 @@ struct Known {
     }
 };
 
-}  // namespace kindling::python
+} // namespace kindling::python

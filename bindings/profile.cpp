@@ -1,7 +1,7 @@
 // bindings/profile.cpp: torch.autograd.profiler and torch.profiler: switch the core's records on and off, and hand them to Python.
+#include "core/profile.h"
 #include "bindings/function.h"
 #include "bindings/types.h"
-#include "core/profile.h"
 
 #include <frameobject.h>
 #include <pthread.h>
@@ -60,7 +60,8 @@ static PyObject* stop(PyObject*, PyObject*) {
         PyObject* list = PyList_New(static_cast<Py_ssize_t>(done->events.size()));
         for (size_t i = 0; list && i < done->events.size(); i++) {
             ProfileEvent& event = done->events[i];
-            std::string name = event.op ? (strstr(event.op->name(), "::") ? std::string() : std::string("aten::")) + event.op->name() : event.name;
+            std::string name =
+                event.op ? (strstr(event.op->name(), "::") ? std::string() : std::string("aten::")) + event.op->name() : event.name;
             PyObject* stack = event.stack ? static_cast<PyObject*>(event.stack) : PyList_New(0);
             PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i),
                             Py_BuildValue("(siLLiLLNN)", name.c_str(), static_cast<int>(event.kind), static_cast<long long>(event.begin),
@@ -89,10 +90,13 @@ static PyObject* end(PyObject*, PyObject* number) {
 }
 
 bool init_profile(PyObject* module) {
-    static PyMethodDef functions[] = {{"_profile_start", start, METH_VARARGS, nullptr}, {"_profile_stop", stop, METH_NOARGS, nullptr},
-                                      {"_profile_running", running, METH_NOARGS, nullptr}, {"_profile_begin", begin, METH_VARARGS, nullptr},
-                                      {"_profile_end", end, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef functions[] = {{"_profile_start", start, METH_VARARGS, nullptr},
+                                      {"_profile_stop", stop, METH_NOARGS, nullptr},
+                                      {"_profile_running", running, METH_NOARGS, nullptr},
+                                      {"_profile_begin", begin, METH_VARARGS, nullptr},
+                                      {"_profile_end", end, METH_O, nullptr},
+                                      {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

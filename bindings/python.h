@@ -15,13 +15,25 @@ class Object {
 public:
     Object() = default;
     explicit Object(PyObject* owned) : object_(owned) {}
-    static Object share(PyObject* borrowed) { Py_XINCREF(borrowed); return Object(borrowed); }
+    static Object share(PyObject* borrowed) {
+        Py_XINCREF(borrowed);
+        return Object(borrowed);
+    }
     Object(Object&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
     Object(const Object& other) : object_(other.object_) { Py_XINCREF(object_); }
-    Object& operator=(Object other) noexcept { PyObject* mine = object_; object_ = other.object_; other.object_ = mine; return *this; }
+    Object& operator=(Object other) noexcept {
+        PyObject* mine = object_;
+        object_ = other.object_;
+        other.object_ = mine;
+        return *this;
+    }
     ~Object() { Py_XDECREF(object_); }
     PyObject* get() const { return object_; }
-    PyObject* take() { PyObject* mine = object_; object_ = nullptr; return mine; }
+    PyObject* take() {
+        PyObject* mine = object_;
+        object_ = nullptr;
+        return mine;
+    }
     explicit operator bool() const { return object_ != nullptr; }
 
 private:
@@ -32,15 +44,12 @@ private:
 
 /// The Python object of a tensor. It owns the header, or (when only C++ still holds the tensor) the header owns it.
 struct TensorObject {
-    PyObject_HEAD
-    TensorImpl* impl;
+    PyObject_HEAD TensorImpl* impl;
     PyObject* dict;
     PyObject* weak_references;
 };
-extern PyTypeObject* tensor_type;                      // kindling.Tensor
-inline bool is_tensor(PyObject* object) {
-    return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
-}
+extern PyTypeObject* tensor_type; // kindling.Tensor
+inline bool is_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type); }
 inline TensorImpl* impl_of(PyObject* tensor) { return reinterpret_cast<TensorObject*>(tensor)->impl; }
 inline Tensor tensor_of(PyObject* tensor) { return Tensor::share(impl_of(tensor)); }
 /// The tensor's one Python object (a new reference); None for an undefined tensor. Takes the handle's reference over.
@@ -53,27 +62,27 @@ PyObject* wrap_list(const Tensor* tensors, size_t size);
 
 // ---- other values
 
-PyObject* dtype_object(DType dtype);                   // new reference; None for DType::None
+PyObject* dtype_object(DType dtype); // new reference; None for DType::None
 PyObject* layout_object(Layout layout);
 PyObject* memory_format_object(MemoryFormat format);
 PyObject* device_object(Device device);
-PyObject* size_object(IntList sizes);                  // torch.Size
-PyObject* storage_object(Storage* storage);            // UntypedStorage, one per storage
+PyObject* size_object(IntList sizes);       // torch.Size
+PyObject* storage_object(Storage* storage); // UntypedStorage, one per storage
 PyObject* generator_object(Generator* generator);
 PyObject* scalar_object(const Scalar& scalar);
 PyObject* int_tuple(IntList list);
 /// Any value as Python sees it. `consume` says that the value is an owned result.
 PyObject* to_python(Value& value, bool consume);
 
-bool dtype_of_object(PyObject* object, DType& dtype);  // torch.dtype and float, int, bool, complex; no error set
+bool dtype_of_object(PyObject* object, DType& dtype); // torch.dtype and float, int, bool, complex; no error set
 bool is_dtype(PyObject* object);
-bool device_of_object(PyObject* object, Device& device, bool raise = true);   // device, str, int
+bool device_of_object(PyObject* object, Device& device, bool raise = true); // device, str, int
 bool is_device(PyObject* object);
 /// The device of the first plug-in; the CPU where there is none.
 Device accelerator();
-bool scalar_of_object(PyObject* object, Scalar& scalar);  // Python and NumPy numbers; no error set
-Generator* generator_of(PyObject* object);             // null if it is none
-Storage* storage_of(PyObject* object);                 // null if it is none
+bool scalar_of_object(PyObject* object, Scalar& scalar); // Python and NumPy numbers; no error set
+Generator* generator_of(PyObject* object);               // null if it is none
+Storage* storage_of(PyObject* object);                   // null if it is none
 
 // ---- errors
 
@@ -81,22 +90,35 @@ Storage* storage_of(PyObject* object);                 // null if it is none
 PyObject* set_error();
 /// Runs `body`; whatever it throws becomes a Python error. `body` returns a PyObject*.
 template <class F> PyObject* guarded(F&& body) {
-    try { return body(); } catch (...) { return set_error(); }
+    try {
+        return body();
+    } catch (...) { return set_error(); }
 }
 /// The same for functions that say success by int (0, -1).
 template <class F> int guarded_int(F&& body) {
-    try { return body(); } catch (...) { set_error(); return -1; }
+    try {
+        return body();
+    } catch (...) {
+        set_error();
+        return -1;
+    }
 }
 /// Runs what was put off and touches the memory, so that Storage::data() cannot raise after it. False with an error set.
 inline bool settled(Storage* storage) {
-    return guarded_int([&] { storage->data(); return 0; }) == 0;
+    return guarded_int([&] {
+               storage->data();
+               return 0;
+           }) == 0;
 }
 /// Throws Error(Python): the Python error that is set passes through C++ code.
 [[noreturn]] void throw_python();
 /// A bool argument; TypeError for anything else.
 bool flag_of(const char* function, const char* name, PyObject* object);
 /// `call` for a PyObject* result that must not be null in C++ code.
-inline PyObject* checked(PyObject* object) { if (!object) throw_python(); return object; }
+inline PyObject* checked(PyObject* object) {
+    if (!object) throw_python();
+    return object;
+}
 
 // ---- calls into Python
 
@@ -134,4 +156,4 @@ PyObject* call_torch_function(PyObject* function, PyObject* const* arguments, Py
 PyObject* get_by_torch_function(PyObject* self, const char* name);
 int set_by_torch_function(PyObject* self, const char* name, PyObject* value);
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -18,13 +18,13 @@
 #undef Py_BUILD_CORE
 #define KINDLING_FRAMES 1
 #else
-#define KINDLING_FRAMES 0  // before 3.11 an exception may come between an operator and its assignment
+#define KINDLING_FRAMES 0 // before 3.11 an exception may come between an operator and its assignment
 #endif
 
 #include "operators/forms.h"
 
 extern "C" {
-extern const char __ehdr_start __attribute__((visibility("hidden")));  // the linker's: where this library lies
+extern const char __ehdr_start __attribute__((visibility("hidden"))); // the linker's: where this library lies
 extern const char _end __attribute__((visibility("hidden")));
 }
 
@@ -43,23 +43,24 @@ bool is_any_of(uintptr_t function, std::initializer_list<void*> functions) {
 
 /// What the interpreter's loop calls to evaluate a sign; the slot is called by it, or by one more function of CPython's.
 bool evaluates_sign(uintptr_t function, uintptr_t below) {
-    static constinit std::atomic<uintptr_t> known{0};  // binary_op1, found once
+    static constinit std::atomic<uintptr_t> known{0}; // binary_op1, found once
     if (!is_any_of(function, {reinterpret_cast<void*>(PyNumber_Add), reinterpret_cast<void*>(PyNumber_Subtract),
                               reinterpret_cast<void*>(PyNumber_Multiply), reinterpret_cast<void*>(PyNumber_TrueDivide),
-                              reinterpret_cast<void*>(PyNumber_And), reinterpret_cast<void*>(PyNumber_Or), reinterpret_cast<void*>(PyNumber_Xor),
-                              reinterpret_cast<void*>(PyNumber_Negative)}))
+                              reinterpret_cast<void*>(PyNumber_And), reinterpret_cast<void*>(PyNumber_Or),
+                              reinterpret_cast<void*>(PyNumber_Xor), reinterpret_cast<void*>(PyNumber_Negative)}))
         return false;
     if (!below || below == known.load(std::memory_order_relaxed)) return true;
-    Dl_info here, there;  // a slot of somebody else's type may hand its operands on to ours: not known what it does afterwards
-    if (!dladdr(reinterpret_cast<void*>(function), &here) || !dladdr(reinterpret_cast<void*>(below), &there) || here.dli_fbase != there.dli_fbase)
+    Dl_info here, there; // a slot of somebody else's type may hand its operands on to ours: not known what it does afterwards
+    if (!dladdr(reinterpret_cast<void*>(function), &here) || !dladdr(reinterpret_cast<void*>(below), &there) ||
+        here.dli_fbase != there.dli_fbase)
         return false;
     known.store(below, std::memory_order_relaxed);
     return true;
 }
 
 struct Walk {
-    int count = 0;             // of frames that are neither ours nor the loop's
-    uintptr_t functions[2];    // theirs, from ours outwards
+    int count = 0;          // of frames that are neither ours nor the loop's
+    uintptr_t functions[2]; // theirs, from ours outwards
     Caller caller;
     bool found = false;
 };
@@ -74,7 +75,8 @@ _Unwind_Reason_Code step(_Unwind_Context* context, void* walk_) {
         return _URC_NO_REASON;
     }
     if (walk.count == 0) walk.found = true;
-    else if (walk.caller == Caller::Sign) walk.found = evaluates_sign(walk.functions[walk.count - 1], walk.count == 2 ? walk.functions[0] : 0);
+    else if (walk.caller == Caller::Sign)
+        walk.found = evaluates_sign(walk.functions[walk.count - 1], walk.count == 2 ? walk.functions[0] : 0);
     else walk.found = walk.count == 1 && is_any_of(walk.functions[0], {reinterpret_cast<void*>(PyObject_Vectorcall)});
     return _URC_END_OF_STACK;
 }
@@ -86,7 +88,7 @@ bool interpreter_calls([[maybe_unused]] Caller caller) {
     _Unwind_Backtrace(step, &walk);
     return walk.found;
 #else
-    return false;  // the stack borrows references from variables there: a count of one says nothing
+    return false; // the stack borrows references from variables there: a count of one says nothing
 #endif
 }
 
@@ -101,7 +103,7 @@ bool is_assigned_over([[maybe_unused]] const PyObject* object) {
     if (!frame) return false;
     const _Py_CODEUNIT* at = frame->instr_ptr;
     constexpr int adaptive = BINARY_OP, store_and_load = STORE_FAST_LOAD_FAST, store_twice = STORE_FAST_STORE_FAST;
-    constexpr int shift = 4;   // these two have both variables in one argument
+    constexpr int shift = 4; // these two have both variables in one argument
 #else
     const _PyInterpreterFrame* frame = PyThreadState_Get()->cframe->current_frame;
     if (!frame) return false;
@@ -113,9 +115,9 @@ bool is_assigned_over([[maybe_unused]] const PyObject* object) {
 #endif
     constexpr int store_and_load = STORE_FAST__LOAD_FAST, store_twice = STORE_FAST__STORE_FAST, shift = 0;
 #endif
-    auto part = [](const _Py_CODEUNIT& unit, int which) { return reinterpret_cast<const uint8_t*>(&unit)[which]; };  // x86 is little-endian
+    auto part = [](const _Py_CODEUNIT& unit, int which) { return reinterpret_cast<const uint8_t*>(&unit)[which]; }; // x86 is little-endian
     if (part(at[0], 0) != BINARY_OP && part(at[0], 0) != adaptive) return false;
-    const _Py_CODEUNIT& next = at[2];  // behind one unit of cache
+    const _Py_CODEUNIT& next = at[2]; // behind one unit of cache
     const int operation = part(next, 0), argument = part(next, 1);
     if (operation == STORE_FAST) return frame->localsplus[argument] == object;
     return (operation == store_and_load || operation == store_twice) && frame->localsplus[argument >> shift] == object;
@@ -129,10 +131,11 @@ bool is_alone(const TensorImpl* impl, Py_ssize_t references) {
     if (Py_TYPE(object) != tensor_type || object->weak_references || impl->use_count() != 1) return false;
     if (impl->autograd || impl->base || impl->own_version) return false;
     const Storage& storage = *impl->storage;
-    return storage.owners() == 1 && !storage.deleter && !storage.python && !storage.exported && !storage.shared && storage.resizable && !storage.counters;
+    return storage.owners() == 1 && !storage.deleter && !storage.python && !storage.exported && !storage.shared && storage.resizable &&
+           !storage.counters;
 }
 
-}  // namespace
+} // namespace
 
 void call_over(const Operator& op, Value* values, Value* results, Caller caller) {
     if (op.kernel != pointwise_kernel || caller == Caller::Unknown) return call(op, values, results);
@@ -148,10 +151,10 @@ void call_over(const Operator& op, Value* values, Value* results, Caller caller)
             !(is_alone(value.tensor, on_the_stack + 1) && is_assigned_over(static_cast<PyObject*>(value.tensor->python))))
             continue;
         if ((key_word(op, values) | thread_state.include) & ~thread_state.exclude & key::slow || !interpreter_calls(caller)) break;
-        thread_state.reusable = value.tensor;  // the kernel takes it first of all
+        thread_state.reusable = value.tensor; // the kernel takes it first of all
         break;
     }
     call(op, values, results);
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

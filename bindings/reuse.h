@@ -14,4 +14,4 @@ enum class Caller { Sign, Stack, Unknown };
 /// traffic.
 void call_over(const Operator& op, Value* values, Value* results, Caller caller);
 
-}  // namespace kindling::python
+} // namespace kindling::python

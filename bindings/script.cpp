@@ -18,23 +18,23 @@ namespace {
 using ks::Item;
 
 struct ScriptFunction {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     std::shared_ptr<Unit> unit;
     ks::Function* function;
     PyObject* dict;
     PyObject* weak_references;
 };
 struct UnitObject {
-    PyObject_HEAD
-    std::shared_ptr<Unit> unit;
+    PyObject_HEAD std::shared_ptr<Unit> unit;
 };
 PyTypeObject *function_type = nullptr, *unit_type = nullptr;
 
 ks::Function& function_in(PyObject* self) { return *reinterpret_cast<ScriptFunction*>(self)->function; }
 Unit& unit_in(PyObject* self) { return *reinterpret_cast<UnitObject*>(self)->unit; }
 
-PyObject* text_object(const std::string& text) { return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"); }
+PyObject* text_object(const std::string& text) {
+    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
 
 // ---- calls
 
@@ -52,17 +52,20 @@ PyObject* text_object(const std::string& text) { return PyUnicode_DecodeUTF8(tex
     const ks::Formal& formal = function.signature.formals[place];
     Object shown(PyObject_Repr(object)), kind(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__name__"));
     PyErr_Clear();
-    std::string text = function.signature.name + "() Expected a value of type '" + repr(formal.type) + "' for argument '" + formal.name + "' but instead found type '" +
-                       (kind ? PyUnicode_AsUTF8(kind.get()) : "?") + "'.\n";
-    if (formal.type->inferred) text += "Inferred '" + formal.name + "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
+    std::string text = function.signature.name + "() Expected a value of type '" + repr(formal.type) + "' for argument '" + formal.name +
+                       "' but instead found type '" + (kind ? PyUnicode_AsUTF8(kind.get()) : "?") + "'.\n";
+    if (formal.type->inferred)
+        text += "Inferred '" + formal.name + "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
     const char* value = shown ? PyUnicode_AsUTF8(shown.get()) : "?";
-    text += "Position: " + std::to_string(place) + "\nValue: " + value + "\nDeclaration: " + function.signature.text() + "\nCast error details: ";
+    text += "Position: " + std::to_string(place) + "\nValue: " + value + "\nDeclaration: " + function.signature.text() +
+            "\nCast error details: ";
     if (formal.type->is(ks::TypeKind::Tensor)) text += std::string("Unable to cast ") + value + " to Tensor";
-    else if (formal.type->is(ks::TypeKind::Tuple) && PyTuple_Check(object) && static_cast<size_t>(PyTuple_GET_SIZE(object)) != formal.type->parts.size())
+    else if (formal.type->is(ks::TypeKind::Tuple) && PyTuple_Check(object) &&
+             static_cast<size_t>(PyTuple_GET_SIZE(object)) != formal.type->parts.size())
         text += std::string("Object ") + value + " had a different number of elements than type " + annotation(formal.type);
     else {
         PyObject *part = object, *key, *value_of_key;
-        if (PyDict_Check(object) && formal.type->is(ks::TypeKind::Dict))   // the first part that is in the way
+        if (PyDict_Check(object) && formal.type->is(ks::TypeKind::Dict)) // the first part that is in the way
             for (Py_ssize_t at = 0; part == object && PyDict_Next(object, &at, &key, &value_of_key);) {
                 Item item;
                 if (!to_item(key, formal.type->parts[0], item)) part = key;
@@ -79,7 +82,7 @@ Item argument_item(const ks::Function& function, size_t place, PyObject* object)
     const ks::Formal& formal = function.signature.formals[place];
     Item item;
     if (to_item(object, formal.type, item)) return item;
-    if (formal.repeat) {   // int[2]: a number stands for a list
+    if (formal.repeat) { // int[2]: a number stands for a list
         const ks::TypeRef list = formal.type->is(ks::TypeKind::Optional) ? formal.type->element() : formal.type;
         if (to_item(object, list->element(), item)) return Item::list(list, std::vector<Item>(static_cast<size_t>(formal.repeat), item));
     }
@@ -113,7 +116,10 @@ int function_clear(PyObject* object) {
 }
 /// The graph's object; it keeps the unit, whose texts the lines of the graph are of.
 PyObject* graph_of_unit(PyObject* self, std::shared_ptr<ks::Graph> graph) {
-    struct Kept { std::shared_ptr<Unit> unit; std::shared_ptr<ks::Graph> graph; };
+    struct Kept {
+        std::shared_ptr<Unit> unit;
+        std::shared_ptr<ks::Graph> graph;
+    };
     auto kept = std::make_shared<Kept>(Kept{reinterpret_cast<ScriptFunction*>(self)->unit, std::move(graph)});
     ks::Graph* at = kept->graph.get();
     return graph_object(std::shared_ptr<ks::Graph>(std::move(kept), at));
@@ -166,11 +172,15 @@ bool make_function_type() {
         {"__vectorcalloffset__", T_PYSSIZET, offsetof(ScriptFunction, vectorcall), READONLY, nullptr},
         {nullptr, 0, 0, 0, nullptr},
     };
-    static PyGetSetDef getset[] = {{"graph", get_graph, nullptr, "The graph that it was compiled to.", nullptr}, {"inlined_graph", get_inlined_graph, nullptr, "The graph with what it calls in the place of the calls.", nullptr}, {"code", get_code, nullptr, "The graph as TorchScript's text.", nullptr},
-                                   {"_code_constants", get_code_constants, nullptr, nullptr, nullptr}, {"name", get_name, nullptr, nullptr, nullptr},
-                                   {"_schema_text", get_schema_text, nullptr, nullptr, nullptr},
-                                   {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyGetSetDef getset[] = {
+        {"graph", get_graph, nullptr, "The graph that it was compiled to.", nullptr},
+        {"inlined_graph", get_inlined_graph, nullptr, "The graph with what it calls in the place of the calls.", nullptr},
+        {"code", get_code, nullptr, "The graph as TorchScript's text.", nullptr},
+        {"_code_constants", get_code_constants, nullptr, nullptr, nullptr},
+        {"name", get_name, nullptr, nullptr, nullptr},
+        {"_schema_text", get_schema_text, nullptr, nullptr, nullptr},
+        {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+        {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyType_Slot slots[] = {
         {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
         {Py_tp_traverse, reinterpret_cast<void*>(function_traverse)},
@@ -187,7 +197,7 @@ bool make_function_type() {
     function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
     return function_type != nullptr;
 }
-PyTypeObject* face_type = nullptr;   // kindling.jit's class over it, with what is written in Python
+PyTypeObject* face_type = nullptr; // kindling.jit's class over it, with what is written in Python
 
 // ---- units
 
@@ -198,8 +208,7 @@ void unit_dealloc(PyObject* object) {
     Py_DECREF(type);
 }
 
-
-}  // namespace
+} // namespace
 const ks::Tree* head_in(Unit& unit, PyObject* place, bool is_method) {
     const char *text, *file;
     Py_ssize_t size, line, begin;
@@ -227,9 +236,11 @@ PyObject* define(PyObject* self, PyObject* args) {
         Object names(checked(PyList_New(0)));
         while (!parser.at_end()) {
             const ks::Tree* tree = parser.function();
-            if (head != Py_None) tree = unit.trees.make(tree->kind, tree->range, {tree->parts[0], head_in(unit, head, false), tree->parts[2]});
+            if (head != Py_None)
+                tree = unit.trees.make(tree->kind, tree->range, {tree->parts[0], head_in(unit, head, false), tree->parts[2]});
             const std::string& name = tree->name();
-            KINDLING_CHECK(Runtime, !unit.functions.count(name) && !unit.trees_by_name.count(name), "method '%s' already defined.", name.c_str());
+            KINDLING_CHECK(Runtime, !unit.functions.count(name) && !unit.trees_by_name.count(name), "method '%s' already defined.",
+                           name.c_str());
             unit.trees_by_name[name] = tree;
             unit.order.push_back(name);
             Object object(checked(text_object(name)));
@@ -262,7 +273,10 @@ PyObject* names_of(PyObject* self, PyObject*) {
 }
 /// _script_unit(surroundings): a unit of functions; the callable is asked what names mean that no function has.
 PyObject* make_unit(PyObject*, PyObject* surroundings) {
-    static PyMethodDef methods[] = {{"define", define, METH_VARARGS, nullptr}, {"get", get, METH_O, nullptr}, {"names", names_of, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef methods[] = {{"define", define, METH_VARARGS, nullptr},
+                                    {"get", get, METH_O, nullptr},
+                                    {"names", names_of, METH_NOARGS, nullptr},
+                                    {nullptr, nullptr, 0, nullptr}};
     static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(unit_dealloc)}, {Py_tp_methods, methods}, {0, nullptr}};
     static PyType_Spec spec = {"torch._C._ScriptUnit", sizeof(UnitObject), 0, Py_TPFLAGS_DEFAULT, slots};
     if (!unit_type && !(unit_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)))) return nullptr;
@@ -294,7 +308,7 @@ PyObject* set_face(PyObject*, PyObject* face) {
     Py_RETURN_NONE;
 }
 
-}  // namespace
+} // namespace
 
 // ---- units
 
@@ -307,7 +321,7 @@ Unit::~Unit() {
 
 ks::Function* Unit::function(const std::string& name) {
     if (const auto found = functions.find(name); found != functions.end()) {
-        return trees_by_name.count(name) ? nullptr : found->second.get();   // being compiled: `outside` says so, and where
+        return trees_by_name.count(name) ? nullptr : found->second.get(); // being compiled: `outside` says so, and where
     }
     const auto tree = trees_by_name.find(name);
     if (tree == trees_by_name.end()) return nullptr;
@@ -391,7 +405,8 @@ static ks::Outside foreign_of(PyObject* answer) {
         formal.type = type_of_handle(type);
         if (!formal.type) formal.type = ks::inferred_tensor();
         if (has_default) {
-            formal.has_default = to_item(value, formal.type, formal.default_value);   // of a parameter without annotation it may be no tensor: it has to be given
+            formal.has_default = to_item(value, formal.type,
+                                         formal.default_value); // of a parameter without annotation it may be no tensor: it has to be given
         }
         made.signature.formals.push_back(formal);
     }
@@ -417,28 +432,34 @@ ks::Outside outside_of(PyObject* answer, std::vector<PyObject*>& kept) {
         if (!object) throw_python();
         return object;
     };
-    static constexpr struct { char name[10]; ks::Outside::Kind kind; } named[] = {
-        {"builtin", ks::Outside::Builtin}, {"exception", ks::Outside::Exception}, {"special", ks::Outside::Special}, {"unusable", ks::Outside::Unusable}};
+    static constexpr struct {
+        char name[10];
+        ks::Outside::Kind kind;
+    } named[] = {{"builtin", ks::Outside::Builtin},
+                 {"exception", ks::Outside::Exception},
+                 {"special", ks::Outside::Special},
+                 {"unusable", ks::Outside::Unusable}};
     for (const auto& each : named)
         if (kind == each.name) made.kind = each.kind, made.name = word_in(part(1));
     if (made.kind == ks::Outside::Unusable && PyTuple_GET_SIZE(answer) == 3) made.constant = foreign_item(part(2));
     if (kind == "module") made.kind = ks::Outside::Module;
     else if (kind == "constant") {
         const ks::TypeRef type = inferred_type(part(1));
-        KINDLING_CHECK(Runtime, type && to_item(part(1), type, made.constant), "python value of type '%s' cannot be used as a value", Py_TYPE(part(1))->tp_name);
+        KINDLING_CHECK(Runtime, type && to_item(part(1), type, made.constant), "python value of type '%s' cannot be used as a value",
+                       Py_TYPE(part(1))->tp_name);
         made.kind = ks::Outside::Constant;
     } else if (kind == "type") {
         made.kind = ks::Outside::Type;
         made.type = type_of_handle(part(1));
     } else if (kind == "foreign") return foreign_of(answer);
-    else if (kind == "functions") {   // overloads, the first that fits
+    else if (kind == "functions") { // overloads, the first that fits
         PyObject* all = part(1);
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
             ks::Outside each = outside_of(PyList_GET_ITEM(all, i), kept);
             if (i) made.parts.push_back(each);
             else made = each;
         }
-    } else if (kind == "choice") {   // ("choice", flag, place, default, if true, if false)
+    } else if (kind == "choice") { // ("choice", flag, place, default, if true, if false)
         made.kind = ks::Outside::Choice;
         made.name = word_in(part(1));
         made.place = static_cast<size_t>(PyLong_AsSsize_t(part(2)));
@@ -450,7 +471,7 @@ ks::Outside outside_of(PyObject* answer, std::vector<PyObject*>& kept) {
 
 PyObject* script_function(std::shared_ptr<Unit> unit, ks::Function* function) {
     if (!make_function_type()) return nullptr;
-    if (!face_type) {   // kindling.jit brings it
+    if (!face_type) { // kindling.jit brings it
         Object loaded(checked(PyImport_ImportModule("kindling.jit._script_function")));
     }
     PyTypeObject* type = face_type ? face_type : function_type;
@@ -473,7 +494,9 @@ PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssi
         const auto& formals = function.signature.formals;
         const size_t skip = self ? 1 : 0, given = static_cast<size_t>(count) + skip;
         const Py_ssize_t keywords = keyword_names ? PyTuple_GET_SIZE(keyword_names) : 0;
-        if (given > formals.size()) refuse(function, "() expected at most %zu argument(s) but received %zu argument(s). Declaration: ", formals.size(), given + static_cast<size_t>(keywords));
+        if (given > formals.size())
+            refuse(function, "() expected at most %zu argument(s) but received %zu argument(s). Declaration: ", formals.size(),
+                   given + static_cast<size_t>(keywords));
         std::vector<Item> items(formals.size());
         std::vector<bool> known(formals.size(), false);
         if (self) items[0] = *self, known[0] = true;
@@ -486,8 +509,12 @@ PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssi
             if (!name) throw_python();
             size_t place = 0;
             while (place < formals.size() && formals[place].name != name) place++;
-            if (place == formals.size()) fail(ErrorKind::Runtime, "Unknown keyword argument '%s' for operator '%s'. Schema: %s", name, function.signature.name.c_str(), function.signature.text().c_str());
-            if (known[place]) fail(ErrorKind::Runtime, "Argument '%s' specified both as positional and keyword argument. Schema: %s", name, function.signature.text().c_str());
+            if (place == formals.size())
+                fail(ErrorKind::Runtime, "Unknown keyword argument '%s' for operator '%s'. Schema: %s", name,
+                     function.signature.name.c_str(), function.signature.text().c_str());
+            if (known[place])
+                fail(ErrorKind::Runtime, "Argument '%s' specified both as positional and keyword argument. Schema: %s", name,
+                     function.signature.text().c_str());
             items[place] = argument_item(function, place, arguments[count + k]);
             known[place] = true;
         }
@@ -498,9 +525,10 @@ PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssi
         }
         Item result;
         if (ks::Tracer* trace = ks::tracer()) {
-            result = self ? trace->call_method(function, last_part(function.name), std::move(items)) : trace->call(function, std::move(items));
+            result =
+                self ? trace->call_method(function, last_part(function.name), std::move(items)) : trace->call(function, std::move(items));
         } else {
-            Unlocked unlocked(true);     // scripts need no interpreter; what calls Python takes its lock
+            Unlocked unlocked(true); // scripts need no interpreter; what calls Python takes its lock
             result = run(function, std::move(items));
         }
         return from_item(result);
@@ -520,16 +548,14 @@ PyObject* set_script_error() {
         Object error_class(import("kindling.jit._frontend", refused.python_class));
         if (error_class) PyErr_SetString(error_class.get(), refused.what());
         return nullptr;
-    } catch (...) {
-        return set_error();
-    }
+    } catch (...) { return set_error(); }
 }
 
 PyObject* type_object(ks::TypeRef type) {
     Object make(checked(import("kindling._types", "_of_text"))), text(checked(text_object(str(type))));
     Object made(checked(PyObject_CallOneArg(make.get(), text.get())));
     if (!type->definition && type->parts.empty()) return made.take();
-    Object handle(checked(type_handle(type)));   // what the text does not say: the class that is meant
+    Object handle(checked(type_handle(type))); // what the text does not say: the class that is meant
     if (PyObject_SetAttrString(made.get(), "_script_type", handle.get())) throw_python();
     return made.take();
 }
@@ -547,7 +573,9 @@ static Item call_here(void* object, const Item* arguments, size_t count, ks::Typ
     for (size_t i = 0; i < count; i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(from_item(arguments[i])));
     Object given(checked(PyObject_CallObject(static_cast<PyObject*>(object), tuple.get())));
     Item item;
-    if (result) KINDLING_CHECK(Runtime, to_item(given.get(), result, item), "expected a value of type %s from a Python function, but it gave %s", repr(result).c_str(), Py_TYPE(given.get())->tp_name);
+    if (result)
+        KINDLING_CHECK(Runtime, to_item(given.get(), result, item), "expected a value of type %s from a Python function, but it gave %s",
+                       repr(result).c_str(), Py_TYPE(given.get())->tp_name);
     return item;
 }
 
@@ -576,12 +604,9 @@ static PyObject* is_done(PyObject*, PyObject* capsule) {
 bool init_script(PyObject* module) {
     if (!init_script_class(module) || !init_script_graph(module)) return false;
     static PyMethodDef functions[] = {
-        {"_script_unit", make_unit, METH_O, nullptr},
-        {"_script_function_type", set_face, METH_O, nullptr},
-        {"_script_has", has_signature, METH_O, nullptr},
-        {"_script_wait", wait_for, METH_O, nullptr},
-        {"_script_done", is_done, METH_O, nullptr},
-        {nullptr, nullptr, 0, nullptr},
+        {"_script_unit", make_unit, METH_O, nullptr},    {"_script_function_type", set_face, METH_O, nullptr},
+        {"_script_has", has_signature, METH_O, nullptr}, {"_script_wait", wait_for, METH_O, nullptr},
+        {"_script_done", is_done, METH_O, nullptr},      {nullptr, nullptr, 0, nullptr},
     };
     ks::print_text = print_here;
     ks::call_foreign = call_here;
@@ -594,4 +619,4 @@ bool init_script(PyObject* module) {
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

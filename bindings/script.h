@@ -17,10 +17,10 @@ bool to_item(PyObject* object, ks::TypeRef type, ks::Item& item);
 /// The type that an object has by itself (for Any, and for constants); null if scripts know no such type.
 ks::TypeRef inferred_type(PyObject* object);
 PyObject* from_item(const ks::Item& item);
-ks::Item foreign_item(PyObject* object);                // what only Python knows
+ks::Item foreign_item(PyObject* object); // what only Python knows
 /// A capsule that holds an item: what objects of scripted classes keep as `_script_item`.
 PyObject* item_capsule(const ks::Item& item);
-PyObject* type_object(ks::TypeRef type);                // of kindling._types
+PyObject* type_object(ks::TypeRef type); // of kindling._types
 
 /// Functions that were compiled together, with what they are made of. Whoever has one of them keeps all of them.
 struct Unit : ks::Resolver, std::enable_shared_from_this<Unit> {
@@ -32,12 +32,12 @@ struct Unit : ks::Resolver, std::enable_shared_from_this<Unit> {
 
     std::deque<ks::Source> sources;
     ks::Trees trees;
-    std::map<std::string, const ks::Tree*> trees_by_name;        // not compiled yet
+    std::map<std::string, const ks::Tree*> trees_by_name; // not compiled yet
     std::map<std::string, std::unique_ptr<ks::Function>> functions;
     std::vector<std::string> order;
-    PyObject* surroundings = nullptr;    // asked about names: surroundings(name, is_type)
-    PyObject* defaults = nullptr;        // of parameters, where Python knows them
-    std::vector<PyObject*> kept;         // other units' functions that are called here
+    PyObject* surroundings = nullptr; // asked about names: surroundings(name, is_type)
+    PyObject* defaults = nullptr;     // of parameters, where Python knows them
+    std::vector<PyObject*> kept;      // other units' functions that are called here
 };
 
 /// A unit without functions; both may be None.
@@ -49,19 +49,22 @@ ks::Outside outside_of(PyObject* answer, std::vector<PyObject*>& kept);
 
 /// The Python object of a function: a ScriptFunction.
 PyObject* script_function(std::shared_ptr<Unit> unit, ks::Function* function);
-ks::Function* function_of(PyObject* object);            // null if it is none
+ks::Function* function_of(PyObject* object); // null if it is none
 /// Calls a function with Python's arguments.
-PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssize_t count, PyObject* keyword_names, const ks::Item* self = nullptr);
+PyObject* call_script(ks::Function& function, PyObject* const* arguments, Py_ssize_t count, PyObject* keyword_names,
+                      const ks::Item* self = nullptr);
 /// The Python object of a graph.
 PyObject* graph_object(std::shared_ptr<ks::Graph> graph);
-ks::Graph& graph_in(PyObject* object);                  // TypeError for anything else
+ks::Graph& graph_in(PyObject* object); // TypeError for anything else
 bool init_script_graph(PyObject* module);
 PyObject* graph_pass(const char* name);
 /// In a catch clause: makes the current exception the Python error; what a script raised is a torch.jit.Error.
 PyObject* set_script_error();
 
 template <class F> PyObject* guarded_script(F&& body) {
-    try { return body(); } catch (...) { return set_script_error(); }
+    try {
+        return body();
+    } catch (...) { return set_script_error(); }
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

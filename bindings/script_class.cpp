@@ -20,7 +20,9 @@ using ks::TypeRef;
 
 PyTypeObject *handle_type = nullptr, *class_object_type = nullptr, *object_type = nullptr, *method_type = nullptr;
 
-PyObject* text_object(const std::string& text) { return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"); }
+PyObject* text_object(const std::string& text) {
+    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
 const char* checked_text(PyObject* object) {
     const char* text = PyUnicode_AsUTF8(object);
     if (!text) throw_python();
@@ -41,8 +43,7 @@ void plain_dealloc(PyObject* object) {
 // ---- types
 
 struct Handle {
-    PyObject_HEAD
-    TypeRef type;
+    PyObject_HEAD TypeRef type;
 };
 
 PyObject* handle_compare(PyObject* a, PyObject* b, int how) {
@@ -50,14 +51,17 @@ PyObject* handle_compare(PyObject* a, PyObject* b, int how) {
     return PyBool_FromLong((type_of_handle(a) == type_of_handle(b)) == (how == Py_EQ));
 }
 
-}  // namespace
+} // namespace
 
-TypeRef type_of_handle(PyObject* object) { return handle_type && Py_TYPE(object) == handle_type ? reinterpret_cast<Handle*>(object)->type : nullptr; }
+TypeRef type_of_handle(PyObject* object) {
+    return handle_type && Py_TYPE(object) == handle_type ? reinterpret_cast<Handle*>(object)->type : nullptr;
+}
 
 PyObject* type_handle(TypeRef type) {
     static PyMethodDef methods[] = {
         {"str", [](PyObject* self, PyObject*) { return text_object(str(type_of_handle(self))); }, METH_NOARGS, nullptr},
-        {"promised", [](PyObject* self, PyObject*) -> PyObject* {   // the methods of an interface; None for another type
+        {"promised",
+         [](PyObject* self, PyObject*) -> PyObject* { // the methods of an interface; None for another type
              const TypeRef type = type_of_handle(self);
              if (!type->is(TypeKind::Class) || !type->definition || type->definition->kind != PyClass::Interface) Py_RETURN_NONE;
              Object all(PyList_New(0));
@@ -66,19 +70,24 @@ PyObject* type_handle(TypeRef type) {
                  if (!all || !name || PyList_Append(all.get(), name.get())) return nullptr;
              }
              return all.take();
-         }, METH_NOARGS, nullptr},
-        {"is_subtype", [](PyObject* self, PyObject* of) -> PyObject* {
+         },
+         METH_NOARGS, nullptr},
+        {"is_subtype",
+         [](PyObject* self, PyObject* of) -> PyObject* {
              if (!type_of_handle(of)) return PyErr_Format(PyExc_TypeError, "a type of scripts is wanted");
              return guarded_script([&] { return PyBool_FromLong(is_subtype(type_of_handle(self), type_of_handle(of))); });
-         }, METH_O, nullptr},
+         },
+         METH_O, nullptr},
         {nullptr, nullptr, 0, nullptr}};
     static PyType_Slot slots[] = {
         {Py_tp_dealloc, reinterpret_cast<void*>(plain_dealloc)},
         {Py_tp_str, reinterpret_cast<void*>(+[](PyObject* self) { return text_object(annotation(type_of_handle(self))); })},
         {Py_tp_repr, reinterpret_cast<void*>(+[](PyObject* self) { return text_object(annotation(type_of_handle(self))); })},
-        {Py_tp_hash, reinterpret_cast<void*>(+[](PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(type_of_handle(self)) >> 4); })},
+        {Py_tp_hash, reinterpret_cast<void*>(
+                         +[](PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(type_of_handle(self)) >> 4); })},
         {Py_tp_richcompare, reinterpret_cast<void*>(handle_compare)},
-        {Py_tp_methods, methods}, {0, nullptr}};
+        {Py_tp_methods, methods},
+        {0, nullptr}};
     static PyType_Spec spec = {"torch._C._ScriptType", sizeof(Handle), 0, Py_TPFLAGS_DEFAULT, slots};
     auto* self = make_object<Handle>(handle_type, spec);
     self->type = type;
@@ -105,10 +114,14 @@ PyObject* make_type(PyObject*, PyObject* args) {
         if (name == "Optional") return type_handle(ks::optional_of(parts.at(0)));
         if (name == "Future") return type_handle(ks::future_of(parts.at(0)));
         if (name == "Union") return type_handle(ks::union_of(parts));
-        static constexpr struct { char name[10]; TypeKind kind; } plain[] = {
-            {"Tensor", TypeKind::Tensor}, {"int", TypeKind::Int}, {"float", TypeKind::Float}, {"bool", TypeKind::Bool}, {"complex", TypeKind::Complex}, {"str", TypeKind::Str},
-            {"None", TypeKind::None}, {"Device", TypeKind::Device}, {"Any", TypeKind::Any}, {"Generator", TypeKind::Generator}, {"Stream", TypeKind::Stream},
-            {"number", TypeKind::Number}, {"Storage", TypeKind::Storage}, {"list", TypeKind::AnyList}, {"tuple", TypeKind::AnyTuple}};
+        static constexpr struct {
+            char name[10];
+            TypeKind kind;
+        } plain[] = {{"Tensor", TypeKind::Tensor},       {"int", TypeKind::Int},         {"float", TypeKind::Float},
+                     {"bool", TypeKind::Bool},           {"complex", TypeKind::Complex}, {"str", TypeKind::Str},
+                     {"None", TypeKind::None},           {"Device", TypeKind::Device},   {"Any", TypeKind::Any},
+                     {"Generator", TypeKind::Generator}, {"Stream", TypeKind::Stream},   {"number", TypeKind::Number},
+                     {"Storage", TypeKind::Storage},     {"list", TypeKind::AnyList},    {"tuple", TypeKind::AnyTuple}};
         for (const auto& each : plain)
             if (name == each.name) return type_handle(ks::type_of(each.kind));
         fail(ErrorKind::Value, "scripts know no type %s", kind);
@@ -127,36 +140,44 @@ PyObject* infer(PyObject*, PyObject* value) {
 // ---- classes
 
 struct ClassObject {
-    PyObject_HEAD
-    PyClass* definition;
+    PyObject_HEAD PyClass* definition;
 };
 PyClass& class_in(PyObject* self) { return *reinterpret_cast<ClassObject*>(self)->definition; }
 
 std::vector<std::string> texts(PyObject* list) {
     std::vector<std::string> all;
     Object fast(checked(PySequence_Fast(list, "a list of names is wanted")));
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) all.emplace_back(checked_text(PySequence_Fast_GET_ITEM(fast.get(), i)));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++)
+        all.emplace_back(checked_text(PySequence_Fast_GET_ITEM(fast.get(), i)));
     return all;
 }
 
-#define METHOD(name, ...) [](PyObject* self, PyObject* args) -> PyObject* { (void)self, (void)args; return guarded_script([&]() -> PyObject* __VA_ARGS__); }
+#define METHOD(name, ...)                                                                                                                  \
+    [](PyObject* self, PyObject* args) -> PyObject* {                                                                                      \
+        (void)self, (void)args;                                                                                                            \
+        return guarded_script([&]()->PyObject * __VA_ARGS__);                                                                              \
+    }
 
-/// define(name or None, text, file, first line, begin, python, surroundings, defaults, one): the methods in a text, to be compiled when they are asked for.
+/// define(name or None, text, file, first line, begin, python, surroundings, defaults, one): the methods in a text, to be compiled when
+/// they are asked for.
 PyObject* define(PyObject* self, PyObject* args) {
     PyObject *name, *surroundings, *defaults, *head = Py_None;
     const char *text, *file;
     Py_ssize_t size, line, begin;
     int python;
-    if (!PyArg_ParseTuple(args, "Os#snnpOO|O:define", &name, &text, &size, &file, &line, &begin, &python, &surroundings, &defaults, &head)) return nullptr;
+    if (!PyArg_ParseTuple(args, "Os#snnpOO|O:define", &name, &text, &size, &file, &line, &begin, &python, &surroundings, &defaults, &head))
+        return nullptr;
     return guarded_script([&]() -> PyObject* {
         PyClass& of = class_in(self);
         const auto unit = unit_of(surroundings, defaults);
-        unit->sources.push_back({std::string(text, static_cast<size_t>(size)), file, static_cast<size_t>(line), static_cast<size_t>(begin)});
+        unit->sources.push_back(
+            {std::string(text, static_cast<size_t>(size)), file, static_cast<size_t>(line), static_cast<size_t>(begin)});
         ks::Parser parser(unit->sources.back(), unit->trees, python);
         Object names(checked(PyList_New(0)));
         while (!parser.at_end()) {
             const ks::Tree* tree = parser.function(true);
-            if (head != Py_None) tree = unit->trees.make(tree->kind, tree->range, {tree->parts[0], head_in(*unit, head, true), tree->parts[2]});
+            if (head != Py_None)
+                tree = unit->trees.make(tree->kind, tree->range, {tree->parts[0], head_in(*unit, head, true), tree->parts[2]});
             const std::string given = name == Py_None ? tree->name() : checked_text(name);
             of.texts[given] = {unit, tree};
             Object object(checked(text_object(given)));
@@ -179,145 +200,203 @@ PyMethodDef class_methods[] = {
     {"new", new_object, METH_NOARGS, nullptr},
     {"type", METHOD(type, { return type_handle(class_type(class_in(self))); }), METH_NOARGS, nullptr},
     {"name", METHOD(name, { return text_object(class_in(self).name); }), METH_NOARGS, nullptr},
-    {"add_attribute", METHOD(add_attribute, {
-         const char *name, *kind;
-         PyObject* type;
-         if (!PyArg_ParseTuple(args, "sOs:add_attribute", &name, &type, &kind)) throw_python();
-         KINDLING_CHECK(Type, type_of_handle(type), "an attribute's type is wanted");
-         class_in(self).attributes.push_back({name, type_of_handle(type), !std::strcmp(kind, "parameter"), !std::strcmp(kind, "buffer")});
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"attributes", METHOD(attributes, {
-         Object all(checked(PyList_New(0)));
-         for (const auto& each : class_in(self).attributes) {
-             const char* kind = each.parameter ? "parameter" : each.buffer ? "buffer" : is_module(each.type) ? "module" : "";
-             Object type(checked(type_handle(each.type)));
-             Object row(checked(Py_BuildValue("(sOs)", each.name.c_str(), type.get(), kind)));
-             if (PyList_Append(all.get(), row.get())) throw_python();
-         }
-         return all.take();
-     }), METH_NOARGS, nullptr},
-    {"add_constant", METHOD(add_constant, {
-         const char* name;
-         PyObject* value;
-         if (!PyArg_ParseTuple(args, "sO:add_constant", &name, &value)) throw_python();
-         const TypeRef type = inferred_type(value);
-         Item item;
-         KINDLING_CHECK(Type, type && to_item(value, type, item), "'%s' is no constant of scripts", name);
-         class_in(self).constants[name] = item;
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"add_property", METHOD(add_property, {
-         const char *name, *getter, *setter;
-         if (!PyArg_ParseTuple(args, "sss:add_property", &name, &getter, &setter)) throw_python();
-         class_in(self).properties[name] = {getter, setter};
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"add_overloads", METHOD(add_overloads, {
-         const char* name;
-         PyObject* names;
-         if (!PyArg_ParseTuple(args, "sO:add_overloads", &name, &names)) throw_python();
-         class_in(self).overloads[name] = texts(names);
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"add_member", METHOD(add_member, {
-         const char* name;
-         PyObject *value, *type;
-         if (!PyArg_ParseTuple(args, "sOO:add_member", &name, &value, &type)) throw_python();
-         PyClass& of = class_in(self);
-         of.value_type = type_of_handle(type);
-         Item member = Item::instance(class_type(of), 2);
-         member.instance().slots[0] = Item(std::string(name));
-         KINDLING_CHECK(Type, of.value_type && to_item(value, of.value_type, member.instance().slots[1]), "an enum's values are of one type");
-         of.members.emplace_back(name, member);
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"add_default", METHOD(add_default, {
-         PyClass& of = class_in(self);
-         Object list(checked(PySequence_Fast(args, "")));
-         const size_t count = static_cast<size_t>(PySequence_Fast_GET_SIZE(list.get()));
-         for (size_t i = 0; i < count; i++) {
-             Item item;
-             const TypeRef type = of.attributes.at(of.attributes.size() - count + i).type;
-             KINDLING_CHECK(Type, to_item(PySequence_Fast_GET_ITEM(list.get(), static_cast<Py_ssize_t>(i)), type, item), "a field's default is no %s", repr(type).c_str());
-             of.defaults.push_back(item);
-         }
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"add_hook", METHOD(add_hook, {
-         PyObject* function;
-         int before;
-         if (!PyArg_ParseTuple(args, "Op:add_hook", &function, &before)) throw_python();
-         ks::Function* hook = function_of(function);
-         KINDLING_CHECK(Type, hook, "a hook is a compiled function");
-         Py_INCREF(function);   // for good, as the class
-         (before ? class_in(self).pre_hooks : class_in(self).hooks).push_back(hook);
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"hook", METHOD(hook, {   // hook(name): a method of the class that is no method of its objects
-         ks::Function* function = class_in(self).compile_as(checked_text(args), false);
-         if (!function) Py_RETURN_NONE;
-         if (!class_in(self).methods.count(checked_text(args))) class_in(self).texts.erase(checked_text(args));
-         return script_function(nullptr, function);
-     }), METH_O, nullptr},
-    {"hooks", METHOD(hooks, {
-         Object all(checked(PyList_New(0)));
-         for (ks::Function* each : PyObject_IsTrue(args) ? class_in(self).pre_hooks : class_in(self).hooks) {
-             Object function(checked(script_function(nullptr, each)));
-             if (PyList_Append(all.get(), function.get())) throw_python();
-         }
-         return all.take();
-     }), METH_O, nullptr},
-    {"holds", METHOD(holds, {
-         static constexpr char names[][17] = {"", "list", "dict", "parameters", "named_parameters"};
-         return text_object(names[class_in(self).holds]);
-     }), METH_NOARGS, nullptr},
-    {"properties", METHOD(properties, {
-         Object all(checked(PyDict_New()));
-         for (const auto& [name, property] : class_in(self).properties) {
-             Object pair(checked(Py_BuildValue("(ss)", property.getter.c_str(), property.setter.c_str())));
-             if (PyDict_SetItemString(all.get(), name.c_str(), pair.get())) throw_python();
-         }
-         return all.take();
-     }), METH_NOARGS, nullptr},
-    {"promise", METHOD(promise, {   // promise(name): of an interface: the signature of a method whose text was defined
-         PyClass& of = class_in(self);
-         ks::Function* function = of.compile_as(checked_text(args), true);
-         KINDLING_CHECK(Runtime, function, "an interface's method has no text");
-         of.promised.push_back(function->signature);
-         of.methods.erase(checked_text(args));
-         Py_RETURN_NONE;
-     }), METH_O, nullptr},
-    {"set_holds", METHOD(set_holds, {
-         const char* what = checked_text(args);
-         static constexpr char names[][17] = {"", "list", "dict", "parameters", "named_parameters"};
-         for (int i = 0; i < 5; i++)
-             if (!std::strcmp(what, names[i])) class_in(self).holds = static_cast<PyClass::Holds>(i);
-         Py_RETURN_NONE;
-     }), METH_O, nullptr},
-    {"method", METHOD(method, {
-         ks::Function* function = class_in(self).method(checked_text(args));
-         if (!function) Py_RETURN_NONE;
-         return script_function(nullptr, function);
-     }), METH_O, nullptr},
-    {"has_text", METHOD(has_text, { return PyBool_FromLong(class_in(self).texts.count(checked_text(args)) || class_in(self).methods.count(checked_text(args))); }), METH_O, nullptr},
-    {"methods", METHOD(methods, {
-         Object all(checked(PyList_New(0)));
-         for (const std::string& each : class_in(self).compiled) {
-             Object name(checked(text_object(each)));
-             if (PyList_Append(all.get(), name.get())) throw_python();
-         }
-         return all.take();
-     }), METH_NOARGS, nullptr},
+    {"add_attribute",
+     METHOD(add_attribute,
+            {
+                const char *name, *kind;
+                PyObject* type;
+                if (!PyArg_ParseTuple(args, "sOs:add_attribute", &name, &type, &kind)) throw_python();
+                KINDLING_CHECK(Type, type_of_handle(type), "an attribute's type is wanted");
+                class_in(self).attributes.push_back(
+                    {name, type_of_handle(type), !std::strcmp(kind, "parameter"), !std::strcmp(kind, "buffer")});
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"attributes",
+     METHOD(attributes,
+            {
+                Object all(checked(PyList_New(0)));
+                for (const auto& each : class_in(self).attributes) {
+                    const char* kind = each.parameter ? "parameter" : each.buffer ? "buffer" : is_module(each.type) ? "module" : "";
+                    Object type(checked(type_handle(each.type)));
+                    Object row(checked(Py_BuildValue("(sOs)", each.name.c_str(), type.get(), kind)));
+                    if (PyList_Append(all.get(), row.get())) throw_python();
+                }
+                return all.take();
+            }),
+     METH_NOARGS, nullptr},
+    {"add_constant",
+     METHOD(add_constant,
+            {
+                const char* name;
+                PyObject* value;
+                if (!PyArg_ParseTuple(args, "sO:add_constant", &name, &value)) throw_python();
+                const TypeRef type = inferred_type(value);
+                Item item;
+                KINDLING_CHECK(Type, type && to_item(value, type, item), "'%s' is no constant of scripts", name);
+                class_in(self).constants[name] = item;
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"add_property",
+     METHOD(add_property,
+            {
+                const char *name, *getter, *setter;
+                if (!PyArg_ParseTuple(args, "sss:add_property", &name, &getter, &setter)) throw_python();
+                class_in(self).properties[name] = {getter, setter};
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"add_overloads",
+     METHOD(add_overloads,
+            {
+                const char* name;
+                PyObject* names;
+                if (!PyArg_ParseTuple(args, "sO:add_overloads", &name, &names)) throw_python();
+                class_in(self).overloads[name] = texts(names);
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"add_member",
+     METHOD(add_member,
+            {
+                const char* name;
+                PyObject *value, *type;
+                if (!PyArg_ParseTuple(args, "sOO:add_member", &name, &value, &type)) throw_python();
+                PyClass& of = class_in(self);
+                of.value_type = type_of_handle(type);
+                Item member = Item::instance(class_type(of), 2);
+                member.instance().slots[0] = Item(std::string(name));
+                KINDLING_CHECK(Type, of.value_type && to_item(value, of.value_type, member.instance().slots[1]),
+                               "an enum's values are of one type");
+                of.members.emplace_back(name, member);
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"add_default",
+     METHOD(add_default,
+            {
+                PyClass& of = class_in(self);
+                Object list(checked(PySequence_Fast(args, "")));
+                const size_t count = static_cast<size_t>(PySequence_Fast_GET_SIZE(list.get()));
+                for (size_t i = 0; i < count; i++) {
+                    Item item;
+                    const TypeRef type = of.attributes.at(of.attributes.size() - count + i).type;
+                    KINDLING_CHECK(Type, to_item(PySequence_Fast_GET_ITEM(list.get(), static_cast<Py_ssize_t>(i)), type, item),
+                                   "a field's default is no %s", repr(type).c_str());
+                    of.defaults.push_back(item);
+                }
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"add_hook",
+     METHOD(add_hook,
+            {
+                PyObject* function;
+                int before;
+                if (!PyArg_ParseTuple(args, "Op:add_hook", &function, &before)) throw_python();
+                ks::Function* hook = function_of(function);
+                KINDLING_CHECK(Type, hook, "a hook is a compiled function");
+                Py_INCREF(function); // for good, as the class
+                (before ? class_in(self).pre_hooks : class_in(self).hooks).push_back(hook);
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"hook",
+     METHOD(hook,
+            { // hook(name): a method of the class that is no method of its objects
+                ks::Function* function = class_in(self).compile_as(checked_text(args), false);
+                if (!function) Py_RETURN_NONE;
+                if (!class_in(self).methods.count(checked_text(args))) class_in(self).texts.erase(checked_text(args));
+                return script_function(nullptr, function);
+            }),
+     METH_O, nullptr},
+    {"hooks",
+     METHOD(hooks,
+            {
+                Object all(checked(PyList_New(0)));
+                for (ks::Function* each : PyObject_IsTrue(args) ? class_in(self).pre_hooks : class_in(self).hooks) {
+                    Object function(checked(script_function(nullptr, each)));
+                    if (PyList_Append(all.get(), function.get())) throw_python();
+                }
+                return all.take();
+            }),
+     METH_O, nullptr},
+    {"holds",
+     METHOD(holds,
+            {
+                static constexpr char names[][17] = {"", "list", "dict", "parameters", "named_parameters"};
+                return text_object(names[class_in(self).holds]);
+            }),
+     METH_NOARGS, nullptr},
+    {"properties",
+     METHOD(properties,
+            {
+                Object all(checked(PyDict_New()));
+                for (const auto& [name, property] : class_in(self).properties) {
+                    Object pair(checked(Py_BuildValue("(ss)", property.getter.c_str(), property.setter.c_str())));
+                    if (PyDict_SetItemString(all.get(), name.c_str(), pair.get())) throw_python();
+                }
+                return all.take();
+            }),
+     METH_NOARGS, nullptr},
+    {"promise",
+     METHOD(promise,
+            { // promise(name): of an interface: the signature of a method whose text was defined
+                PyClass& of = class_in(self);
+                ks::Function* function = of.compile_as(checked_text(args), true);
+                KINDLING_CHECK(Runtime, function, "an interface's method has no text");
+                of.promised.push_back(function->signature);
+                of.methods.erase(checked_text(args));
+                Py_RETURN_NONE;
+            }),
+     METH_O, nullptr},
+    {"set_holds",
+     METHOD(set_holds,
+            {
+                const char* what = checked_text(args);
+                static constexpr char names[][17] = {"", "list", "dict", "parameters", "named_parameters"};
+                for (int i = 0; i < 5; i++)
+                    if (!std::strcmp(what, names[i])) class_in(self).holds = static_cast<PyClass::Holds>(i);
+                Py_RETURN_NONE;
+            }),
+     METH_O, nullptr},
+    {"method",
+     METHOD(method,
+            {
+                ks::Function* function = class_in(self).method(checked_text(args));
+                if (!function) Py_RETURN_NONE;
+                return script_function(nullptr, function);
+            }),
+     METH_O, nullptr},
+    {"has_text",
+     METHOD(
+         has_text,
+         { return PyBool_FromLong(class_in(self).texts.count(checked_text(args)) || class_in(self).methods.count(checked_text(args))); }),
+     METH_O, nullptr},
+    {"methods",
+     METHOD(methods,
+            {
+                Object all(checked(PyList_New(0)));
+                for (const std::string& each : class_in(self).compiled) {
+                    Object name(checked(text_object(each)));
+                    if (PyList_Append(all.get(), name.get())) throw_python();
+                }
+                return all.take();
+            }),
+     METH_NOARGS, nullptr},
     {"python_class", METHOD(python_class, { return Py_NewRef(class_in(self).python_class); }), METH_NOARGS, nullptr},
-    {"constants", METHOD(constants, {
-         Object all(checked(PyDict_New()));
-         for (const auto& [name, value] : class_in(self).constants) {
-             Object object(checked(from_item(value)));
-             if (PyDict_SetItemString(all.get(), name.c_str(), object.get())) throw_python();
-         }
-         return all.take();
-     }), METH_NOARGS, nullptr},
+    {"constants",
+     METHOD(constants,
+            {
+                Object all(checked(PyDict_New()));
+                for (const auto& [name, value] : class_in(self).constants) {
+                    Object object(checked(from_item(value)));
+                    if (PyDict_SetItemString(all.get(), name.c_str(), object.get())) throw_python();
+                }
+                return all.take();
+            }),
+     METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyObject* class_object(PyClass* definition) {
@@ -334,7 +413,7 @@ PyObject* make_class(PyObject*, PyObject* args) {
     PyObject *python_class, *asked;
     if (!PyArg_ParseTuple(args, "ssOO:_script_class", &name, &kind, &python_class, &asked)) return nullptr;
     return guarded_script([&] {
-        auto* made = new PyClass;   // for good, as the types that name it
+        auto* made = new PyClass; // for good, as the types that name it
         made->name = name;
         static constexpr char names[][11] = {"plain", "module", "interface", "enum", "namedtuple"};
         for (int i = 0; i < 5; i++)
@@ -348,8 +427,7 @@ PyObject* make_class(PyObject*, PyObject* args) {
 // ---- objects
 
 struct ScriptObject {
-    PyObject_HEAD
-    Item item;
+    PyObject_HEAD Item item;
     PyObject* weak_references;
 };
 const Item& item_in(PyObject* self) { return reinterpret_cast<ScriptObject*>(self)->item; }
@@ -372,24 +450,25 @@ Item copied(const Item& item, bool deep, std::map<const void*, Item>& known, PyO
     if (!item.is(Item::Tag::Instance) || item.type()->is(TypeKind::Enum)) {
         if (!deep) return item;
         switch (item.tag()) {
-            case Item::Tag::List: case Item::Tag::Tuple: {
-                std::vector<Item> items;
-                for (const Item& each : item.items()) items.push_back(copied(each, deep, known, memo));
-                return item.is(Item::Tag::List) ? Item::list(item.type(), std::move(items)) : Item::tuple(item.type(), std::move(items));
-            }
-            case Item::Tag::Dict: {
-                Item made = Item::dict(item.type());
-                for (const auto& [key, value] : item.dict()) made.dict().set(copied(key, deep, known, memo), copied(value, deep, known, memo));
-                return made;
-            }
-            case Item::Tag::Tensor: {
-                Object object(checked(from_item(item))), deepcopy(checked(import("copy", "deepcopy")));
-                Object made(checked(PyObject_CallFunctionObjArgs(deepcopy.get(), object.get(), memo, nullptr)));
-                Item result;
-                KINDLING_CHECK(Runtime, to_item(made.get(), ks::type_of(TypeKind::Tensor), result), "a tensor's copy is no tensor");
-                return result;
-            }
-            default: return item;
+        case Item::Tag::List:
+        case Item::Tag::Tuple: {
+            std::vector<Item> items;
+            for (const Item& each : item.items()) items.push_back(copied(each, deep, known, memo));
+            return item.is(Item::Tag::List) ? Item::list(item.type(), std::move(items)) : Item::tuple(item.type(), std::move(items));
+        }
+        case Item::Tag::Dict: {
+            Item made = Item::dict(item.type());
+            for (const auto& [key, value] : item.dict()) made.dict().set(copied(key, deep, known, memo), copied(value, deep, known, memo));
+            return made;
+        }
+        case Item::Tag::Tensor: {
+            Object object(checked(from_item(item))), deepcopy(checked(import("copy", "deepcopy")));
+            Object made(checked(PyObject_CallFunctionObjArgs(deepcopy.get(), object.get(), memo, nullptr)));
+            Item result;
+            KINDLING_CHECK(Runtime, to_item(made.get(), ks::type_of(TypeKind::Tensor), result), "a tensor's copy is no tensor");
+            return result;
+        }
+        default: return item;
         }
     }
     const auto found = known.find(item.object());
@@ -424,12 +503,13 @@ PyObject* freeze_object(PyObject*, PyObject* args) {
         if (!given) fail(ErrorKind::Type, "an object of scripts was expected, not %s", Py_TYPE(object)->tp_name);
         std::vector<std::string> preserved;
         Object fast(checked(PySequence_Fast(list, "names of attributes are a list")));
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) preserved.push_back(checked_text(PySequence_Fast_GET_ITEM(fast.get(), i)));
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++)
+            preserved.push_back(checked_text(PySequence_Fast_GET_ITEM(fast.get(), i)));
         std::map<const void*, Item> known;
         const Item module = own_modules(*given, known);
         const ks::Frozen frozen = ks::freeze(module, preserved);
         const PyClass& old = definition_of(module);
-        auto* made = new PyClass;        // for good, as the types that name it
+        auto* made = new PyClass; // for good, as the types that name it
         made->name = name;
         made->kind = PyClass::Module;
         made->python_class = Py_NewRef(Py_None);
@@ -450,39 +530,58 @@ PyObject* freeze_object(PyObject*, PyObject* args) {
 }
 
 PyMethodDef object_methods[] = {
-    {"getattr", METHOD(getattr, { return from_item(item_in(self).instance().slots[place_in(self, checked_text(args))]); }), METH_O, nullptr},
-    {"setattr", METHOD(setattr, {
-         const char* name;
-         PyObject* value;
-         if (!PyArg_ParseTuple(args, "sO:setattr", &name, &value)) throw_python();
-         const size_t place = place_in(self, name);
-         const TypeRef type = definition_of(item_in(self)).attributes[place].type;
-         Item item;
-         if (!to_item(value, type, item))
-             fail(ErrorKind::Runtime, "Could not cast attribute '%s' to type %s: Unable to cast Python instance of type %s to C++ type", name, repr(type).c_str(), Py_TYPE(value)->tp_name);
-         item_in(self).instance().slots[place] = item;
-         Py_RETURN_NONE;
-     }), METH_VARARGS, nullptr},
-    {"hasattr", METHOD(hasattr, { return PyBool_FromLong(definition_of(item_in(self)).place_of(checked_text(args)) >= 0); }), METH_O, nullptr},
-    {"_has_method", METHOD(has_method, {
-         PyClass& of = definition_of(item_in(self));
-         return PyBool_FromLong(of.texts.count(checked_text(args)) || of.methods.count(checked_text(args)));
-     }), METH_O, nullptr},
-    {"_get_method", METHOD(get_method, {
-         ks::Function* function = definition_of(item_in(self)).method(checked_text(args));
-         if (!function) fail(ErrorKind::Attribute, "Method '%s' is not defined.", checked_text(args));
-         return bound_method(self, function);
-     }), METH_O, nullptr},
+    {"getattr", METHOD(getattr, { return from_item(item_in(self).instance().slots[place_in(self, checked_text(args))]); }), METH_O,
+     nullptr},
+    {"setattr",
+     METHOD(setattr,
+            {
+                const char* name;
+                PyObject* value;
+                if (!PyArg_ParseTuple(args, "sO:setattr", &name, &value)) throw_python();
+                const size_t place = place_in(self, name);
+                const TypeRef type = definition_of(item_in(self)).attributes[place].type;
+                Item item;
+                if (!to_item(value, type, item))
+                    fail(ErrorKind::Runtime,
+                         "Could not cast attribute '%s' to type %s: Unable to cast Python instance of type %s to C++ type", name,
+                         repr(type).c_str(), Py_TYPE(value)->tp_name);
+                item_in(self).instance().slots[place] = item;
+                Py_RETURN_NONE;
+            }),
+     METH_VARARGS, nullptr},
+    {"hasattr", METHOD(hasattr, { return PyBool_FromLong(definition_of(item_in(self)).place_of(checked_text(args)) >= 0); }), METH_O,
+     nullptr},
+    {"_has_method",
+     METHOD(has_method,
+            {
+                PyClass& of = definition_of(item_in(self));
+                return PyBool_FromLong(of.texts.count(checked_text(args)) || of.methods.count(checked_text(args)));
+            }),
+     METH_O, nullptr},
+    {"_get_method",
+     METHOD(get_method,
+            {
+                ks::Function* function = definition_of(item_in(self)).method(checked_text(args));
+                if (!function) fail(ErrorKind::Attribute, "Method '%s' is not defined.", checked_text(args));
+                return bound_method(self, function);
+            }),
+     METH_O, nullptr},
     {"_class", METHOD(get_class, { return class_object(&definition_of(item_in(self))); }), METH_NOARGS, nullptr},
     {"_type", METHOD(get_type, { return type_handle(item_in(self).type()); }), METH_NOARGS, nullptr},
-    {"__copy__", METHOD(copy, {
-         std::map<const void*, Item> known;
-         return object_of_item(copied(item_in(self), false, known, Py_None));
-     }), METH_NOARGS, nullptr},
-    {"__deepcopy__", METHOD(deepcopy, {
-         std::map<const void*, Item> known;
-         return object_of_item(copied(item_in(self), true, known, args));
-     }), METH_O, nullptr},
+    {"__copy__",
+     METHOD(copy,
+            {
+                std::map<const void*, Item> known;
+                return object_of_item(copied(item_in(self), false, known, Py_None));
+            }),
+     METH_NOARGS, nullptr},
+    {"__deepcopy__",
+     METHOD(deepcopy,
+            {
+                std::map<const void*, Item> known;
+                return object_of_item(copied(item_in(self), true, known, args));
+            }),
+     METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyObject* object_compare(PyObject* a, PyObject* b, int how) {
@@ -493,8 +592,7 @@ PyObject* object_compare(PyObject* a, PyObject* b, int how) {
 // ---- bound methods
 
 struct Method {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject* owner;
     ks::Function* function;
     PyObject* dict;
@@ -529,13 +627,21 @@ bool make_method_type() {
                                     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, vectorcall), READONLY, nullptr},
                                     {nullptr, 0, 0, 0, nullptr}};
     static PyGetSetDef getset[] = {
-        {"_function", [](PyObject* self, void*) { return guarded_script([&] { return script_function(nullptr, reinterpret_cast<Method*>(self)->function); }); }, nullptr, nullptr, nullptr},
+        {"_function",
+         [](PyObject* self, void*) {
+             return guarded_script([&] { return script_function(nullptr, reinterpret_cast<Method*>(self)->function); });
+         },
+         nullptr, nullptr, nullptr},
         {"owner", [](PyObject* self, void*) { return Py_NewRef(reinterpret_cast<Method*>(self)->owner); }, nullptr, nullptr, nullptr},
         {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr}};
-    static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(method_dealloc)}, {Py_tp_traverse, reinterpret_cast<void*>(method_traverse)},
-                                  {Py_tp_clear, reinterpret_cast<void*>(method_clear)}, {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                                  {Py_tp_members, members}, {Py_tp_getset, getset}, {0, nullptr}};
+    static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(method_dealloc)},
+                                  {Py_tp_traverse, reinterpret_cast<void*>(method_traverse)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(method_clear)},
+                                  {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                  {Py_tp_members, members},
+                                  {Py_tp_getset, getset},
+                                  {0, nullptr}};
     static PyType_Spec spec = {"torch._C._ScriptMethod", sizeof(Method), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE, slots};
     method_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
@@ -550,7 +656,7 @@ PyObject* set_face(PyObject*, PyObject* face) {
     Py_RETURN_NONE;
 }
 
-}  // namespace
+} // namespace
 
 PyObject* bound_method(PyObject* owner, ks::Function* function) {
     if (!make_method_type()) throw_python();
@@ -565,11 +671,16 @@ PyObject* bound_method(PyObject* owner, ks::Function* function) {
 }
 
 PyObject* object_of_item(const Item& item) {
-    static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ScriptObject, weak_references), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
-    static PyType_Slot slots[] = {
-        {Py_tp_dealloc, reinterpret_cast<void*>(object_dealloc)}, {Py_tp_methods, object_methods}, {Py_tp_richcompare, reinterpret_cast<void*>(object_compare)},
-        {Py_tp_hash, reinterpret_cast<void*>(+[](PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(item_in(self).object()) >> 4); })},
-        {Py_tp_members, members}, {0, nullptr}};
+    static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ScriptObject, weak_references), READONLY, nullptr},
+                                    {nullptr, 0, 0, 0, nullptr}};
+    static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(object_dealloc)},
+                                  {Py_tp_methods, object_methods},
+                                  {Py_tp_richcompare, reinterpret_cast<void*>(object_compare)},
+                                  {Py_tp_hash, reinterpret_cast<void*>(+[](PyObject* self) {
+                                       return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(item_in(self).object()) >> 4);
+                                   })},
+                                  {Py_tp_members, members},
+                                  {0, nullptr}};
     static PyType_Spec spec = {"torch._C.ScriptObject", sizeof(ScriptObject), 0, Py_TPFLAGS_DEFAULT, slots};
     auto* self = make_object<ScriptObject>(object_type, spec);
     new (&self->item) Item(item);
@@ -595,11 +706,13 @@ ks::Function* PyClass::compile_as(const std::string& method, bool own) {
         found = texts.find(method);
         if (found == texts.end()) return nullptr;
     }
-    if (kind == Plain && method != "__init__" && texts.count("__init__") && !methods.count("__init__") && !compiling.count("__init__")) compile_as("__init__", true);
+    if (kind == Plain && method != "__init__" && texts.count("__init__") && !methods.count("__init__") && !compiling.count("__init__"))
+        compile_as("__init__", true);
     if (const auto made = methods.find(method); own && made != methods.end()) return made->second;
-    if (compiling.count(method)) fail(ErrorKind::Runtime, " method '%s' is called recursively. Recursive calls are not supported", method.c_str());
+    if (compiling.count(method))
+        fail(ErrorKind::Runtime, " method '%s' is called recursively. Recursive calls are not supported", method.c_str());
     compiling.insert(method);
-    auto* function = new ks::Function;   // for good, as the class
+    auto* function = new ks::Function; // for good, as the class
     function->name = name + "." + method;
     const bool was_open = open;
     if (method == "__init__" && kind == Plain) open = true;
@@ -623,7 +736,7 @@ ks::Function* PyClass::compile_as(const std::string& method, bool own) {
 
 ks::Outside PyClass::outside(const std::string& name, const ks::Range&) {
     const Object answer = ask(*this, name, "outside");
-    std::vector<PyObject*> kept;   // for good, as the class
+    std::vector<PyObject*> kept; // for good, as the class
     return outside_of(answer.get(), kept);
 }
 std::string PyClass::why_not(const std::string& name) {
@@ -690,14 +803,11 @@ PyObject* named_tuple_object(TypeRef type, PyObject* values) {
 
 bool init_script_class(PyObject* module) {
     static PyMethodDef functions[] = {
-        {"_script_type", make_type, METH_VARARGS, nullptr},
-        {"_script_infer", infer, METH_O, nullptr},
-        {"_script_class", make_class, METH_VARARGS, nullptr},
-        {"_script_freeze", freeze_object, METH_VARARGS, nullptr},
-        {"_script_method_type", set_face, METH_O, nullptr},
-        {nullptr, nullptr, 0, nullptr},
+        {"_script_type", make_type, METH_VARARGS, nullptr},   {"_script_infer", infer, METH_O, nullptr},
+        {"_script_class", make_class, METH_VARARGS, nullptr}, {"_script_freeze", freeze_object, METH_VARARGS, nullptr},
+        {"_script_method_type", set_face, METH_O, nullptr},   {nullptr, nullptr, 0, nullptr},
     };
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

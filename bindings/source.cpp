@@ -18,10 +18,10 @@ static PyObject* compile_source(PyObject*, PyObject* const* arguments, Py_ssize_
 }
 
 bool init_source(PyObject* module) {
-    static PyMethodDef method = {"_compile_source", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(compile_source)),
-                                 METH_FASTCALL, "The code object of a script's source."};
+    static PyMethodDef method = {"_compile_source", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(compile_source)), METH_FASTCALL,
+                                 "The code object of a script's source."};
     PyObject* function = PyCFunction_New(&method, nullptr);
     return function && PyModule_AddObject(module, "_compile_source", function) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -1,19 +1,18 @@
 // bindings/storage.cpp: UntypedStorage and Generator.
 
 #include "bindings/function.h"
+#include "bindings/types.h"
+#include "runtime/random.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "bindings/types.h"
-#include "runtime/random.h"
 
 namespace kindling::python {
 
 // ---- UntypedStorage
 
 struct StorageObject {
-    PyObject_HEAD
-    Storage* storage;
+    PyObject_HEAD Storage* storage;
     PyObject* dict;
     PyObject* weak_references;
 };
@@ -26,7 +25,7 @@ PyObject* storage_object(Storage* storage) {
     if (!self) return nullptr;
     storage->retain();
     reinterpret_cast<StorageObject*>(self)->storage = storage;
-    storage->python = self;  // borrowed: the object clears it when it dies
+    storage->python = self; // borrowed: the object clears it when it dies
     return self;
 }
 Storage* storage_of(PyObject* object) {
@@ -34,8 +33,8 @@ Storage* storage_of(PyObject* object) {
     // torch.storage.TypedStorage keeps the bytes in _untyped_storage.
     static PyObject* name = nullptr;
     if (!name) name = PyUnicode_InternFromString("_untyped_storage");
-    if (PyUnicode_Check(object) || PyLong_Check(object) || PyFloat_Check(object) || PyTuple_Check(object) || PyList_Check(object) || is_tensor(object) ||
-        object == Py_None || is_dtype(object))
+    if (PyUnicode_Check(object) || PyLong_Check(object) || PyFloat_Check(object) || PyTuple_Check(object) || PyList_Check(object) ||
+        is_tensor(object) || object == Py_None || is_dtype(object))
         return nullptr;
     PyObject* inner = PyObject_GetAttr(object, name);
     if (!inner) {
@@ -169,7 +168,7 @@ static PyObject* storage_fill(PyObject* self, PyObject* value) {
 // Shared memory is a memfd: it has no name that could be left behind, survives a fork, and its descriptor can be handed
 // to other processes (kindling/multiprocessing/reductions.py).
 struct SharedMemory {
-    int descriptor;  // -1 when it was not kept
+    int descriptor; // -1 when it was not kept
     size_t length;
 };
 static void unmap_shared(void* context, void* data, size_t) {
@@ -269,17 +268,19 @@ static PyObject* storage_from_file(PyObject*, PyObject* args, PyObject* kwargs) 
     const char* filename;
     int shared = 0;
     Py_ssize_t bytes = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|pn:from_file", const_cast<char**>(keywords), &filename, &shared, &bytes)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|pn:from_file", const_cast<char**>(keywords), &filename, &shared, &bytes))
+        return nullptr;
     Object module(PyImport_ImportModule("os"));
     if (!module) return nullptr;
-    Object file(PyObject_CallMethod(module.get(), "open", "sii", filename, shared ? 0102 : 0, 0666));  // O_RDWR | O_CREAT, or O_RDONLY
+    Object file(PyObject_CallMethod(module.get(), "open", "sii", filename, shared ? 0102 : 0, 0666)); // O_RDWR | O_CREAT, or O_RDONLY
     if (!file) return nullptr;
     int descriptor = static_cast<int>(PyLong_AsLong(file.get()));
     off_t size = lseek(descriptor, 0, SEEK_END);
     size_t length = bytes > 0 ? static_cast<size_t>(bytes) : static_cast<size_t>(size);
     if (size < 0 || (static_cast<size_t>(size) < length && (!shared || ftruncate(descriptor, static_cast<off_t>(length)) != 0))) {
         close(descriptor);
-        PyErr_Format(PyExc_RuntimeError, "unable to map file %s: it has %lld bytes, %zu were asked for", filename, static_cast<long long>(size), length);
+        PyErr_Format(PyExc_RuntimeError, "unable to map file %s: it has %lld bytes, %zu were asked for", filename,
+                     static_cast<long long>(size), length);
         return nullptr;
     }
     void* memory = mmap(nullptr, length ? length : 1, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, descriptor, 0);
@@ -338,7 +339,7 @@ static PyObject* storage_subscript(PyObject* self, PyObject* key) {
             auto drop = [](void* context, void*, size_t) { release(static_cast<Storage*>(context)); };
             Ref<Storage> part = Storage::adopt(static_cast<char*>(s->data()) + start, static_cast<size_t>(length), drop, s, s->device);
             part->shared = s->shared;
-            s->hidden = false;                    // from here on two storages have it
+            s->hidden = false; // from here on two storages have it
             return storage_object(part.get());
         });
     }
@@ -383,7 +384,8 @@ static PyObject* storage_tolist(PyObject* self, PyObject*) {
     Storage* s = of(self);
     if (!has_memory(s)) return nullptr;
     PyObject* list = PyList_New(static_cast<Py_ssize_t>(s->bytes));
-    for (size_t i = 0; list && i < s->bytes; i++) PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyLong_FromLong(static_cast<unsigned char*>(s->data())[i]));
+    for (size_t i = 0; list && i < s->bytes; i++)
+        PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyLong_FromLong(static_cast<unsigned char*>(s->data())[i]));
     return list;
 }
 static PyObject* storage_repr(PyObject* self) {
@@ -411,8 +413,7 @@ static PyObject* storage_deepcopy(PyObject* self, PyObject* memo) {
 // ---- Generator
 
 struct GeneratorObject {
-    PyObject_HEAD
-    Generator* generator;
+    PyObject_HEAD Generator* generator;
     bool owned;
     PyObject* weak_references;
 };
@@ -423,9 +424,7 @@ static Generator& the(PyObject* self) {
     auto* object = reinterpret_cast<GeneratorObject*>(self);
     return object->generator ? *object->generator : default_generator();
 }
-Generator* generator_of(PyObject* object) {
-    return PyType_IsSubtype(Py_TYPE(object), generator_type) ? &the(object) : nullptr;
-}
+Generator* generator_of(PyObject* object) { return PyType_IsSubtype(Py_TYPE(object), generator_type) ? &the(object) : nullptr; }
 PyObject* generator_object(Generator* generator) {
     if (!generator) Py_RETURN_NONE;
     if (is_default(generator)) return Py_NewRef(default_generator_object);
@@ -448,7 +447,7 @@ static PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwa
     if (!self) return nullptr;
     auto* object = reinterpret_cast<GeneratorObject*>(self);
     object->generator = new Generator;
-    if (device.type == DeviceType::CPU) device.index = -1;  // there is one CPU, as for tensors
+    if (device.type == DeviceType::CPU) device.index = -1; // there is one CPU, as for tensors
     object->generator->device = device;
     object->owned = true;
     return self;
@@ -465,7 +464,7 @@ static bool seed_of(PyObject* object, uint64_t& seed) {
     Object number(PyNumber_Index(object));
     if (!number) {
         PyErr_Clear();
-        number = Object(PyNumber_Long(object));  // torch.manual_seed(1.0)
+        number = Object(PyNumber_Long(object)); // torch.manual_seed(1.0)
         if (!number) return false;
     }
     int overflow;
@@ -540,56 +539,82 @@ static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* s
 
 #define SLOT(NAME, FUNCTION) {Py_##NAME, reinterpret_cast<void*>(FUNCTION)}
 
-}  // namespace kindling::python
+} // namespace kindling::python
 
 #include <structmember.h>
 
 namespace kindling::python {
 
 bool init_storage(PyObject* module) {
-    static PyMethodDef storage_methods[] = {
-        {"nbytes", storage_nbytes, METH_NOARGS, nullptr}, {"__sizeof__", storage_sizeof, METH_NOARGS, nullptr}, {"size", storage_nbytes, METH_NOARGS, nullptr},
-        {"data_ptr", storage_data_ptr, METH_NOARGS, nullptr}, {"element_size", storage_element_size, METH_NOARGS, nullptr},
-        {"resizable", storage_resizable, METH_NOARGS, nullptr}, {"is_shared", storage_is_shared, METH_NOARGS, nullptr},
-        {"is_pinned", storage_false, METH_VARARGS, nullptr}, {"cpu", storage_self, METH_NOARGS, nullptr},
-        {"untyped", storage_self, METH_NOARGS, nullptr}, {"resize_", storage_resize, METH_O, nullptr},
-        {"copy_", storage_copy, METH_VARARGS, nullptr}, {"clone", storage_clone, METH_NOARGS, nullptr},
-        {"fill_", storage_fill, METH_O, nullptr}, {"share_memory_", storage_share, METH_NOARGS, nullptr},
-        {"_share_fd_cpu_", storage_share_descriptor, METH_NOARGS, nullptr},
-        {"_new_shared_fd_cpu", storage_from_descriptor, METH_VARARGS | METH_STATIC, nullptr},
-        {"_new_shared", storage_new_shared, METH_O | METH_STATIC, nullptr},
-        {"from_file", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(storage_from_file)), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
-        {"tolist", storage_tolist, METH_NOARGS, nullptr}, {"__reduce__", storage_reduce, METH_NOARGS, nullptr},
-        {"__deepcopy__", storage_deepcopy, METH_O, nullptr}, {"__copy__", storage_clone, METH_NOARGS, nullptr},
-        {nullptr, nullptr, 0, nullptr}};
-    static PyGetSetDef storage_getset[] = {
-        {"device", storage_device, nullptr, nullptr, nullptr}, {"is_cuda", storage_is_cuda, nullptr, nullptr, nullptr},
-        {"_cdata", storage_cdata, nullptr, nullptr, nullptr}, {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-        {nullptr, nullptr, nullptr, nullptr, nullptr}};
-    static PyMemberDef storage_members[] = {
-        {"__dictoffset__", T_PYSSIZET, offsetof(StorageObject, dict), READONLY, nullptr},
-        {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weak_references), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
-    static PyType_Slot storage_slots[] = {
-        SLOT(tp_new, storage_new), SLOT(tp_dealloc, storage_dealloc), SLOT(tp_traverse, storage_traverse), SLOT(tp_clear, storage_clear),
-        SLOT(tp_repr, storage_repr), SLOT(tp_methods, storage_methods), SLOT(tp_getset, storage_getset), SLOT(tp_members, storage_members),
-        SLOT(mp_length, storage_length), SLOT(mp_subscript, storage_subscript), SLOT(mp_ass_subscript, storage_assign),
-        SLOT(bf_getbuffer, storage_buffer), SLOT(bf_releasebuffer, storage_release_buffer), {0, nullptr}};
+    static PyMethodDef storage_methods[] = {{"nbytes", storage_nbytes, METH_NOARGS, nullptr},
+                                            {"__sizeof__", storage_sizeof, METH_NOARGS, nullptr},
+                                            {"size", storage_nbytes, METH_NOARGS, nullptr},
+                                            {"data_ptr", storage_data_ptr, METH_NOARGS, nullptr},
+                                            {"element_size", storage_element_size, METH_NOARGS, nullptr},
+                                            {"resizable", storage_resizable, METH_NOARGS, nullptr},
+                                            {"is_shared", storage_is_shared, METH_NOARGS, nullptr},
+                                            {"is_pinned", storage_false, METH_VARARGS, nullptr},
+                                            {"cpu", storage_self, METH_NOARGS, nullptr},
+                                            {"untyped", storage_self, METH_NOARGS, nullptr},
+                                            {"resize_", storage_resize, METH_O, nullptr},
+                                            {"copy_", storage_copy, METH_VARARGS, nullptr},
+                                            {"clone", storage_clone, METH_NOARGS, nullptr},
+                                            {"fill_", storage_fill, METH_O, nullptr},
+                                            {"share_memory_", storage_share, METH_NOARGS, nullptr},
+                                            {"_share_fd_cpu_", storage_share_descriptor, METH_NOARGS, nullptr},
+                                            {"_new_shared_fd_cpu", storage_from_descriptor, METH_VARARGS | METH_STATIC, nullptr},
+                                            {"_new_shared", storage_new_shared, METH_O | METH_STATIC, nullptr},
+                                            {"from_file", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(storage_from_file)),
+                                             METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
+                                            {"tolist", storage_tolist, METH_NOARGS, nullptr},
+                                            {"__reduce__", storage_reduce, METH_NOARGS, nullptr},
+                                            {"__deepcopy__", storage_deepcopy, METH_O, nullptr},
+                                            {"__copy__", storage_clone, METH_NOARGS, nullptr},
+                                            {nullptr, nullptr, 0, nullptr}};
+    static PyGetSetDef storage_getset[] = {{"device", storage_device, nullptr, nullptr, nullptr},
+                                           {"is_cuda", storage_is_cuda, nullptr, nullptr, nullptr},
+                                           {"_cdata", storage_cdata, nullptr, nullptr, nullptr},
+                                           {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                                           {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyMemberDef storage_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(StorageObject, dict), READONLY, nullptr},
+                                            {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weak_references), READONLY, nullptr},
+                                            {nullptr, 0, 0, 0, nullptr}};
+    static PyType_Slot storage_slots[] = {SLOT(tp_new, storage_new),
+                                          SLOT(tp_dealloc, storage_dealloc),
+                                          SLOT(tp_traverse, storage_traverse),
+                                          SLOT(tp_clear, storage_clear),
+                                          SLOT(tp_repr, storage_repr),
+                                          SLOT(tp_methods, storage_methods),
+                                          SLOT(tp_getset, storage_getset),
+                                          SLOT(tp_members, storage_members),
+                                          SLOT(mp_length, storage_length),
+                                          SLOT(mp_subscript, storage_subscript),
+                                          SLOT(mp_ass_subscript, storage_assign),
+                                          SLOT(bf_getbuffer, storage_buffer),
+                                          SLOT(bf_releasebuffer, storage_release_buffer),
+                                          {0, nullptr}};
     static PyType_Spec storage_spec = {"torch.storage.UntypedStorage", sizeof(StorageObject), 0,
                                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, storage_slots};
     if (!(storage_type = add_type(module, "UntypedStorage", &storage_spec))) return false;
     PyModule_AddObjectRef(module, "StorageBase", reinterpret_cast<PyObject*>(storage_type));
 
-    static PyMethodDef generator_methods[] = {
-        {"manual_seed", generator_manual_seed, METH_O, nullptr}, {"seed", generator_seed, METH_NOARGS, nullptr},
-        {"initial_seed", generator_initial_seed, METH_NOARGS, nullptr}, {"get_state", generator_get_state, METH_NOARGS, nullptr},
-        {"set_state", generator_set_state, METH_O, nullptr}, {"clone_state", generator_clone, METH_NOARGS, nullptr},
-        {"__reduce__", generator_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-    static PyGetSetDef generator_getset[] = {{"device", generator_device, nullptr, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyMethodDef generator_methods[] = {{"manual_seed", generator_manual_seed, METH_O, nullptr},
+                                              {"seed", generator_seed, METH_NOARGS, nullptr},
+                                              {"initial_seed", generator_initial_seed, METH_NOARGS, nullptr},
+                                              {"get_state", generator_get_state, METH_NOARGS, nullptr},
+                                              {"set_state", generator_set_state, METH_O, nullptr},
+                                              {"clone_state", generator_clone, METH_NOARGS, nullptr},
+                                              {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
+                                              {nullptr, nullptr, 0, nullptr}};
+    static PyGetSetDef generator_getset[] = {{"device", generator_device, nullptr, nullptr, nullptr},
+                                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyMemberDef generator_members[] = {
         {"__weaklistoffset__", T_PYSSIZET, offsetof(GeneratorObject, weak_references), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
-    static PyType_Slot generator_slots[] = {SLOT(tp_new, generator_new), SLOT(tp_dealloc, generator_dealloc), SLOT(tp_methods, generator_methods),
-                                            SLOT(tp_getset, generator_getset), SLOT(tp_members, generator_members), {0, nullptr}};
-    static PyType_Spec generator_spec = {"torch._C.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, generator_slots};
+    static PyType_Slot generator_slots[] = {SLOT(tp_new, generator_new),         SLOT(tp_dealloc, generator_dealloc),
+                                            SLOT(tp_methods, generator_methods), SLOT(tp_getset, generator_getset),
+                                            SLOT(tp_members, generator_members), {0, nullptr}};
+    static PyType_Spec generator_spec = {"torch._C.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                                         generator_slots};
     if (!(generator_type = add_type(module, "Generator", &generator_spec))) return false;
     default_generator_object = generator_type->tp_alloc(generator_type, 0);
     if (!default_generator_object || PyModule_AddObjectRef(module, "default_generator", default_generator_object) < 0) return false;
@@ -597,4 +622,4 @@ bool init_storage(PyObject* module) {
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -4,9 +4,9 @@
 
 namespace kindling::python {
 
-extern PyTypeObject* tensor_meta;               // kindling._C._TensorMeta
-extern const NativeMethodDef tensor_methods[];   // tensor_methods.cpp
-extern PyNumberMethods tensor_numbers;          // tensor_numbers.cpp (read slot by slot)
+extern PyTypeObject* tensor_meta;              // kindling._C._TensorMeta
+extern const NativeMethodDef tensor_methods[]; // tensor_methods.cpp
+extern PyNumberMethods tensor_numbers;         // tensor_numbers.cpp (read slot by slot)
 PyObject* tensor_compare(PyObject* a, PyObject* b, int op);
 PyObject* from_numpy(PyObject* module, PyObject* array);
 /// Python methods that live in kindling/_tensor.py, loaded at the first call of one.
@@ -32,14 +32,15 @@ PyObject* traced_size(TensorImpl* impl, int64_t dim);
 PyObject* traced_numel(TensorImpl* impl);
 PyObject* traced_shape(TensorImpl* impl);
 Tensor traced_data(PyObject* data, DType dtype, Device device, bool copy);
-void note_traced_place(PyObject* object, int place);    // argument `place` of the call to come is that of a tensor
+void note_traced_place(PyObject* object, int place); // argument `place` of the call to come is that of a tensor
 /// torch.tensor(data, dtype=..., device=...). Throws.
 Tensor tensor_of_data(PyObject* data, DType dtype, bool infer_dtype, bool copy = true);
 PyObject* tensor_to_list(PyObject* self);
 PyObject* numpy_of_tensor(const Tensor& tensor);
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);
 void tensor_release_buffer(PyObject* self, Py_buffer* view);
-Tensor to_options(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format, bool non_blocking = false);
+Tensor to_options(const Tensor& self, DType dtype, bool has_device, Device device, bool copy, MemoryFormat format,
+                  bool non_blocking = false);
 
 /// thread_state.skip_torch_function: 1 leaves subclasses out, 2 modes too.
 struct SkipTorchFunction {
@@ -53,4 +54,4 @@ struct SkipTorchFunction {
 /// Whether memory that a tensor was made over can be reached but through tensors (graph/pending.h).
 bool array_held_outside(const Storage& storage);
 
-}  // namespace kindling::python
+} // namespace kindling::python

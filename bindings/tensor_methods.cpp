@@ -1,24 +1,26 @@
 // bindings/tensor_methods.cpp: methods of Tensor that are no operators: sizes, conversions, storage.
-#include "core/batch.h"
 #include "bindings/tensor.h"
 #include "bindings/types.h"
+#include "core/batch.h"
 #include "core/shape.h"
 #include "core/sparse.h"
 
 namespace kindling::python {
 
-#define METHOD(NAME)                                                                                                  \
-    static PyObject* method_##NAME([[maybe_unused]] PyObject* self, [[maybe_unused]] PyObject* const* args,           \
+#define METHOD(NAME)                                                                                                                       \
+    static PyObject* method_##NAME([[maybe_unused]] PyObject* self, [[maybe_unused]] PyObject* const* args,                                \
                                    [[maybe_unused]] Py_ssize_t nargs, [[maybe_unused]] PyObject* kwnames)
-#define NO_ARGUMENTS(NAME)                                                                                            \
-    if (nargs || kwnames) {                                                                                           \
-        PyErr_Format(PyExc_TypeError, "TensorBase." NAME "() takes no arguments (%zd given)", nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0)); \
-        return nullptr;                                                                                               \
+#define NO_ARGUMENTS(NAME)                                                                                                                 \
+    if (nargs || kwnames) {                                                                                                                \
+        PyErr_Format(PyExc_TypeError, "TensorBase." NAME "() takes no arguments (%zd given)",                                              \
+                     nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0));                                                                   \
+        return nullptr;                                                                                                                    \
     }
 
 // ---- sizes
 
-static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, IntList list, bool as_size, TensorImpl* of = nullptr) {
+static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, IntList list, bool as_size,
+                            TensorImpl* of = nullptr) {
     PyObject* slots[1];
     if (!read_arguments(function, args, nargs, kwnames, {"dim"}, slots)) return nullptr;
     const bool traced = of && is_traced();
@@ -38,22 +40,28 @@ static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssiz
 static void need_strides(const TensorImpl* impl, const char* what) {
     static constexpr const char* kinds[] = {"CSR", "CSC", "BSR", "BSC"};
     if (is_compressed(impl->layout)) [[unlikely]]
-        fail(ErrorKind::Runtime, "Sparse %s tensors do not have %s", kinds[static_cast<int>(impl->layout) - static_cast<int>(Layout::SparseCsr)], what);
+        fail(ErrorKind::Runtime, "Sparse %s tensors do not have %s",
+             kinds[static_cast<int>(impl->layout) - static_cast<int>(Layout::SparseCsr)], what);
 }
 static void need_storage(const TensorImpl* impl) {
     KINDLING_CHECK(NotImplemented, !(impl->key & key::Wrapped), "Cannot access storage of BatchedTensorImpl");
     if (impl->key & key::Layout) [[unlikely]]
-        fail(ErrorKind::NotImplemented, "Cannot access storage of %s", is_compressed(impl->layout) ? "SparseCsrTensorImpl" : "SparseTensorImpl");
+        fail(ErrorKind::NotImplemented, "Cannot access storage of %s",
+             is_compressed(impl->layout) ? "SparseCsrTensorImpl" : "SparseTensorImpl");
 }
-METHOD(size) { return one_or_all("size", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->sizes(), true, impl_of(self)); }
-METHOD(stride) { need_strides(impl_of(self), "strides"); return one_or_all("stride", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->strides(), false); }
-METHOD(pin_memory) {
-    fail(ErrorKind::Runtime, "Cannot access accelerator device when none is available.");
+METHOD(size) {
+    return one_or_all("size", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->sizes(), true, impl_of(self));
 }
+METHOD(stride) {
+    need_strides(impl_of(self), "strides");
+    return one_or_all("stride", args, nargs, kwnames, const_cast<const TensorImpl*>(impl_of(self))->strides(), false);
+}
+METHOD(pin_memory) { fail(ErrorKind::Runtime, "Cannot access accelerator device when none is available."); }
 METHOD(dim) { NO_ARGUMENTS("dim") return PyLong_FromLong(impl_of(self)->ndim); }
 METHOD(numel) {
     NO_ARGUMENTS("numel")
-    if (is_traced()) [[unlikely]] return traced_numel(impl_of(self));
+    if (is_traced()) [[unlikely]]
+        return traced_numel(impl_of(self));
     return PyLong_FromLongLong(impl_of(self)->numel);
 }
 METHOD(storage_offset) { NO_ARGUMENTS("storage_offset") return PyLong_FromLongLong(impl_of(self)->offset); }
@@ -61,7 +69,8 @@ METHOD(element_size) { NO_ARGUMENTS("element_size") return PyLong_FromSize_t(ite
 METHOD(data_ptr) {
     NO_ARGUMENTS("data_ptr")
     TensorImpl* impl = impl_of(self);
-    if (impl->key & (key::Layout | key::Wrapped)) fail(ErrorKind::Runtime, "Cannot access data pointer of Tensor that doesn't have storage");
+    if (impl->key & (key::Layout | key::Wrapped))
+        fail(ErrorKind::Runtime, "Cannot access data pointer of Tensor that doesn't have storage");
     bool memory = impl->storage && impl->storage->data() && impl->numel;
     return PyLong_FromVoidPtr(memory ? impl->data() : nullptr);
 }
@@ -70,7 +79,8 @@ METHOD(is_contiguous) {
     PyObject* slots[1];
     if (!read_arguments("is_contiguous", args, nargs, kwnames, {"memory_format"}, slots)) return nullptr;
     MemoryFormat format = MemoryFormat::Contiguous;
-    if (slots[0] && !memory_format_of_object(slots[0], format)) fail(ErrorKind::Type, "is_contiguous(): argument 'memory_format' must be torch.memory_format");
+    if (slots[0] && !memory_format_of_object(slots[0], format))
+        fail(ErrorKind::Type, "is_contiguous(): argument 'memory_format' must be torch.memory_format");
     if (format != MemoryFormat::Contiguous && impl_of(self)->key & key::Wrapped)
         fail(ErrorKind::Runtime, "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format");
     return PyBool_FromLong(tensor_of(self).is_contiguous(format));
@@ -95,27 +105,34 @@ METHOD(is_conj) { NO_ARGUMENTS("is_conj") return PyBool_FromLong(all_slices(tens
 METHOD(is_neg) { NO_ARGUMENTS("is_neg") return PyBool_FromLong(all_slices(tensor_of(self)).is_neg()); }
 METHOD(is_inference) { NO_ARGUMENTS("is_inference") return PyBool_FromLong(impl_of(self)->inference); }
 METHOD(is_pinned) { Py_RETURN_FALSE; }
-METHOD(is_shared) { NO_ARGUMENTS("is_shared") need_storage(impl_of(self)); return PyBool_FromLong(impl_of(self)->storage && impl_of(self)->storage->shared); }
+METHOD(is_shared) {
+    NO_ARGUMENTS("is_shared") need_storage(impl_of(self));
+    return PyBool_FromLong(impl_of(self)->storage && impl_of(self)->storage->shared);
+}
 
 // ---- values
 
 METHOD(item) {
     NO_ARGUMENTS("item")
     TensorImpl* impl = impl_of(self);
-    if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python number");
-    KINDLING_CHECK(Runtime, impl->numel == 1, "a Tensor with %lld elements cannot be converted to Scalar", static_cast<long long>(impl->numel));
+    if (is_traced()) [[unlikely]]
+        warn_leaves("Converting a tensor to a Python number");
+    KINDLING_CHECK(Runtime, impl->numel == 1, "a Tensor with %lld elements cannot be converted to Scalar",
+                   static_cast<long long>(impl->numel));
     return scalar_object(tensor_of(self).item_scalar());
 }
 METHOD(tolist) {
     NO_ARGUMENTS("tolist")
-    if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python list");
+    if (is_traced()) [[unlikely]]
+        warn_leaves("Converting a tensor to a Python list");
     return tensor_to_list(self);
 }
 METHOD(numpy) {
     PyObject* slots[1];
     if (!read_arguments("numpy", args, nargs, kwnames, {"force"}, slots)) return nullptr;
     bool force = slots[0] && flag_of("numpy", "force", slots[0]);
-    if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a NumPy array");
+    if (is_traced()) [[unlikely]]
+        warn_leaves("Converting a tensor to a NumPy array");
     Tensor tensor = tensor_of(self);
     if (force) {
         static constinit Known conj{"resolve_conj", "", nullptr}, neg{"resolve_neg", "", nullptr};
@@ -149,9 +166,11 @@ template <DType dtype> static PyObject* cast(PyObject* self, PyObject* const* ar
 /// What stands for a number in promotion: as which dtype x.to(1.5) converts.
 static bool is_other(PyObject* object, PyObject* second, DType& dtype) {
     Scalar number;
-    if (is_tensor(object) || is_dtype(object) || is_device(object) || object == Py_None || PyUnicode_Check(object) || PyType_Check(object)) return false;
+    if (is_tensor(object) || is_dtype(object) || is_device(object) || object == Py_None || PyUnicode_Check(object) || PyType_Check(object))
+        return false;
     // An int is a device, unless what follows says that it can't be.
-    if (PyLong_Check(object) && !PyBool_Check(object) && (!second || second == Py_None || is_dtype(second) || PyType_Check(second))) return false;
+    if (PyLong_Check(object) && !PyBool_Check(object) && (!second || second == Py_None || is_dtype(second) || PyType_Check(second)))
+        return false;
     if (!scalar_of_object(object, number)) return false;
     dtype = number.dtype();
     return true;
@@ -178,16 +197,22 @@ METHOD(to) {
         at = 1;
     } else if (first && (is_dtype(first) || PyType_Check(first))) {
         if (!read_arguments("to", args, nargs, kwnames, {"dtype", "non_blocking", "copy", "memory_format"}, slots, 1, 3)) return nullptr;
-        if (!dtype_of_object(first, dtype)) fail(ErrorKind::Type, "to(): argument 'dtype' must be torch.dtype, not %s", Py_TYPE(first)->tp_name);
+        if (!dtype_of_object(first, dtype))
+            fail(ErrorKind::Type, "to(): argument 'dtype' must be torch.dtype, not %s", Py_TYPE(first)->tp_name);
         at = 1;
     } else {
-        if (!read_arguments("to", args, nargs, kwnames, {"device", "dtype", "non_blocking", "copy", "memory_format"}, slots, 0, 4)) return nullptr;
+        if (!read_arguments("to", args, nargs, kwnames, {"device", "dtype", "non_blocking", "copy", "memory_format"}, slots, 0, 4))
+            return nullptr;
         if (slots[0] && slots[0] != Py_None) {
             if (!is_device(slots[0]) && !PyUnicode_Check(slots[0]) && !PyLong_Check(slots[0]))
-                fail(ErrorKind::Type, "to() received an invalid combination of arguments - got (%s), but expected one of:\n * (torch.device device, "
-                     "torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (torch.dtype "
-                     "dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool "
-                     "non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n", Py_TYPE(slots[0])->tp_name);
+                fail(ErrorKind::Type,
+                     "to() received an invalid combination of arguments - got (%s), but expected one of:\n * (torch.device device, "
+                     "torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * "
+                     "(torch.dtype "
+                     "dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor "
+                     "tensor, bool "
+                     "non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n",
+                     Py_TYPE(slots[0])->tp_name);
             if (!device_of_object(slots[0], device)) return nullptr;
             has_device = true;
         }
@@ -196,7 +221,8 @@ METHOD(to) {
         at = 2;
     }
     bool non_blocking = slots[at] && flag_of("to", "non_blocking", slots[at]), copy = slots[at + 1] && flag_of("to", "copy", slots[at + 1]);
-    return converted(self, to_options(tensor_of(self), dtype, has_device, device, copy, format_argument("to", slots[at + 2]), non_blocking));
+    return converted(self,
+                     to_options(tensor_of(self), dtype, has_device, device, copy, format_argument("to", slots[at + 2]), non_blocking));
 }
 
 METHOD(cpu) {
@@ -211,10 +237,13 @@ METHOD(cuda) {
 METHOD(type_as) {
     PyObject* slots[1];
     if (!read_arguments("type_as", args, nargs, kwnames, {"other"}, slots, 1)) return nullptr;
-    KINDLING_CHECK(Type, is_tensor(slots[0]), "type_as(): argument 'other' (position 1) must be Tensor, not %s", Py_TYPE(slots[0])->tp_name);
+    KINDLING_CHECK(Type, is_tensor(slots[0]), "type_as(): argument 'other' (position 1) must be Tensor, not %s",
+                   Py_TYPE(slots[0])->tp_name);
     static constinit Known type_as{"type_as", "", nullptr};
-    if (is_traced()) [[unlikely]] return converted(self, type_as(tensor_of(self), tensor_of(slots[0])));
-    return converted(self, to_options(tensor_of(self), impl_of(slots[0])->dtype, true, impl_of(slots[0])->device, false, MemoryFormat::Preserve));
+    if (is_traced()) [[unlikely]]
+        return converted(self, type_as(tensor_of(self), tensor_of(slots[0])));
+    return converted(self,
+                     to_options(tensor_of(self), impl_of(slots[0])->dtype, true, impl_of(slots[0])->device, false, MemoryFormat::Preserve));
 }
 
 // ---- memory
@@ -236,12 +265,15 @@ METHOD(share_memory_) {
 
 METHOD(new_tensor) {
     PyObject* slots[5];
-    if (!read_arguments("new_tensor", args, nargs, kwnames, {"data", "dtype", "device", "requires_grad", "pin_memory"}, slots, 1, 1)) return nullptr;
+    if (!read_arguments("new_tensor", args, nargs, kwnames, {"data", "dtype", "device", "requires_grad", "pin_memory"}, slots, 1, 1))
+        return nullptr;
     DType dtype = impl_of(self)->dtype;
     Device device = impl_of(self)->device;
-    if (slots[1] && slots[1] != Py_None && !dtype_of_object(slots[1], dtype)) fail(ErrorKind::Type, "new_tensor(): argument 'dtype' must be torch.dtype");
+    if (slots[1] && slots[1] != Py_None && !dtype_of_object(slots[1], dtype))
+        fail(ErrorKind::Type, "new_tensor(): argument 'dtype' must be torch.dtype");
     if (slots[2] && slots[2] != Py_None && !device_of_object(slots[2], device)) return nullptr;
-    if (is_traced()) [[unlikely]] return wrap(traced_data(slots[0], dtype, device, true));
+    if (is_traced()) [[unlikely]]
+        return wrap(traced_data(slots[0], dtype, device, true));
     Tensor result = to_options(tensor_of_data(slots[0], dtype, false), DType::None, true, device, false, MemoryFormat::Preserve);
     if (slots[3] && flag_of("new_tensor", "requires_grad", slots[3])) result.requires_grad_(true);
     return wrap(result);
@@ -249,7 +281,8 @@ METHOD(new_tensor) {
 METHOD(new) {
     Object tuple(PyTuple_New(nargs)), kwargs(kwnames ? PyDict_New() : nullptr);
     for (Py_ssize_t i = 0; i < nargs; i++) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(args[i]));
-    for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++) PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[nargs + i]);
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
+        PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[nargs + i]);
     return wrap(legacy_construct("new", impl_of(self)->dtype, tuple.get(), kwargs.get()));
 }
 
@@ -301,19 +334,73 @@ const NativeMethodDef tensor_methods[] = {
     {"cdouble", cast<DType::Complex128>, "to(torch.complex128)"},
     {"untyped_storage", method_untyped_storage, "The storage, as bytes."},
     {"share_memory_", method_share_memory_, "Moves the storage into shared memory."},
-    {"new_tensor", method_new_tensor, "new_tensor(data, *, dtype=None, device=None, requires_grad=False): like torch.tensor, with this tensor's dtype."},
+    {"new_tensor", method_new_tensor,
+     "new_tensor(data, *, dtype=None, device=None, requires_grad=False): like torch.tensor, with this tensor's dtype."},
     {"new", method_new, "new(...): the legacy constructor with this tensor's dtype."},
     {nullptr, nullptr, nullptr},
 };
 
 // Written in Python (kindling/_tensor.py); what is here wins over an operator of the same name.
-constinit const char* const lazy_methods[] = {
-    "__array__", "__array_wrap__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__div__", "__dlpack__",
-    "__dlpack_device__", "__format__", "__idiv__", "__rdiv__", "__reduce_ex__", "__reversed__",
-    "__setstate__", "_reduce_ex_internal", "_typed_storage", "apply_", "chalf", "dequantize", "dim_order", "eig", "int_repr",
-    "_view_func", "is_distributed", "is_nonzero", "is_set_to", "istft", "lstsq", "lu", "map2_", "map_", "module_load", "nonzero", "norm", "polygamma_",
-    "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "record_stream", "reinforce",
-    "resize", "resize_as", "solve", "split", "stft", "storage", "storage_type", "symeig", "to_mkldnn", "to_padded_tensor", "to_sparse_coo", "type",
-    "unflatten", "unique", "unique_consecutive", "volatile", nullptr};
+constinit const char* const lazy_methods[] = {"__array__",
+                                              "__array_wrap__",
+                                              "__complex__",
+                                              "__contains__",
+                                              "__copy__",
+                                              "__deepcopy__",
+                                              "__div__",
+                                              "__dlpack__",
+                                              "__dlpack_device__",
+                                              "__format__",
+                                              "__idiv__",
+                                              "__rdiv__",
+                                              "__reduce_ex__",
+                                              "__reversed__",
+                                              "__setstate__",
+                                              "_reduce_ex_internal",
+                                              "_typed_storage",
+                                              "apply_",
+                                              "chalf",
+                                              "dequantize",
+                                              "dim_order",
+                                              "eig",
+                                              "int_repr",
+                                              "_view_func",
+                                              "is_distributed",
+                                              "is_nonzero",
+                                              "is_set_to",
+                                              "istft",
+                                              "lstsq",
+                                              "lu",
+                                              "map2_",
+                                              "map_",
+                                              "module_load",
+                                              "nonzero",
+                                              "norm",
+                                              "polygamma_",
+                                              "q_per_channel_axis",
+                                              "q_per_channel_scales",
+                                              "q_per_channel_zero_points",
+                                              "q_scale",
+                                              "q_zero_point",
+                                              "qscheme",
+                                              "record_stream",
+                                              "reinforce",
+                                              "resize",
+                                              "resize_as",
+                                              "solve",
+                                              "split",
+                                              "stft",
+                                              "storage",
+                                              "storage_type",
+                                              "symeig",
+                                              "to_mkldnn",
+                                              "to_padded_tensor",
+                                              "to_sparse_coo",
+                                              "type",
+                                              "unflatten",
+                                              "unique",
+                                              "unique_consecutive",
+                                              "volatile",
+                                              nullptr};
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -1,7 +1,7 @@
 // bindings/tensor_numbers.cpp: arithmetic and comparison operators of Tensor: a + b calls aten::add.Tensor directly.
-#include "core/batch.h"
 #include "bindings/tensor.h"
 #include "bindings/types.h"
+#include "core/batch.h"
 #include "core/shape.h"
 
 namespace kindling::python {
@@ -9,12 +9,12 @@ namespace kindling::python {
 /// One sign: with a tensor on the right, with a number on the right, and what __torch_function__ sees.
 struct Sign {
     Known tensor;
-    Known number;          // null name: a number goes to `tensor` as a wrapped number
-    const char* method;    // Tensor.<method>
-    const char* reversed;  // what 1 - t shows; null: the same method, arguments turned round
+    Known number;         // null name: a number goes to `tensor` as a wrapped number
+    const char* method;   // Tensor.<method>
+    const char* reversed; // what 1 - t shows; null: the same method, arguments turned round
 };
 
-static bool is_like(PyObject* object) {  // has __torch_function__ and is no tensor
+static bool is_like(PyObject* object) { // has __torch_function__ and is no tensor
     PyTypeObject* type = Py_TYPE(object);
     if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type || object == Py_None) return false;
     static PyObject* name = nullptr;
@@ -52,7 +52,10 @@ static PyObject* ask(const char* method, PyObject* a, PyObject* b) {
 static bool overloaded(PyObject* object) { return is_tensor(object) ? wants_torch_function(object) : is_like(object); }
 
 static PyObject* run(const Operator& op, const Value& a, const Value& b) {
-    union Slots { Value values[8]; Slots() {} } slots;
+    union Slots {
+        Value values[8];
+        Slots() {}
+    } slots;
     slots.values[0] = a;
     slots.values[1] = b;
     const auto& arguments = op.schema->arguments;
@@ -73,12 +76,10 @@ static PyObject* forward(Sign& sign, PyObject* self, PyObject* other) {
         if (sign.number.look()) return run(sign.number.get(), Value(impl_of(self)), number);
         number.wrapped = true;
         return run(sign.tensor.get(), Value(impl_of(self)), number);
-    } catch (...) {
-        return set_error();
-    }
+    } catch (...) { return set_error(); }
 }
 
-#define BINARY(NAME, TENSOR_OP, TENSOR_OVERLOAD, NUMBER_OP, NUMBER_OVERLOAD)                                          \
+#define BINARY(NAME, TENSOR_OP, TENSOR_OVERLOAD, NUMBER_OP, NUMBER_OVERLOAD)                                                               \
     static constinit Sign sign_##NAME = {{TENSOR_OP, TENSOR_OVERLOAD, nullptr}, {NUMBER_OP, NUMBER_OVERLOAD, nullptr}, #NAME, nullptr};
 
 static constexpr const char* none = nullptr;
@@ -92,8 +93,10 @@ BINARY(__and__, "bitwise_and", "Tensor", "bitwise_and", "Scalar")
 BINARY(__or__, "bitwise_or", "Tensor", "bitwise_or", "Scalar")
 BINARY(__xor__, "bitwise_xor", "Tensor", "bitwise_xor", "Scalar")
 static constinit Sign sign_floor_divide = {{"floor_divide", "", nullptr}, {none, none, nullptr}, "__floordiv__", nullptr};
-static constinit Sign sign_lshift = {{"bitwise_left_shift", "Tensor", nullptr}, {"bitwise_left_shift", "Tensor_Scalar", nullptr}, "__lshift__", nullptr};
-static constinit Sign sign_rshift = {{"bitwise_right_shift", "Tensor", nullptr}, {"bitwise_right_shift", "Tensor_Scalar", nullptr}, "__rshift__", nullptr};
+static constinit Sign sign_lshift = {
+    {"bitwise_left_shift", "Tensor", nullptr}, {"bitwise_left_shift", "Tensor_Scalar", nullptr}, "__lshift__", nullptr};
+static constinit Sign sign_rshift = {
+    {"bitwise_right_shift", "Tensor", nullptr}, {"bitwise_right_shift", "Tensor_Scalar", nullptr}, "__rshift__", nullptr};
 static constinit Sign sign_matmul = {{"matmul", "", nullptr}, {"", "", nullptr}, "matmul", nullptr};
 
 /// number <sign> tensor for signs where the order does not matter.
@@ -109,9 +112,7 @@ static PyObject* backward(Sign& sign, const char* method, Known* scalar_first, P
         if (scalar_first && scalar_first->look()) return run(scalar_first->get(), number, Value(impl_of(self)));
         Tensor wrapped = wrap_number(number.scalar());
         return run(sign.tensor.get(), Value(wrapped), Value(impl_of(self)));
-    } catch (...) {
-        return set_error();
-    }
+    } catch (...) { return set_error(); }
 }
 
 static PyObject* nb_add(PyObject* a, PyObject* b) { return commuted(sign_add, a, b); }
@@ -139,10 +140,10 @@ static PyObject* nb_true_divide(PyObject* a, PyObject* b) {
     static constinit Known reciprocal{"reciprocal", "", nullptr};
     if (overloaded(b) || overloaded(a)) [[unlikely]]
         if (PyObject* result = ask("__rdiv__", b, a); result || PyErr_Occurred()) return result;
-    return guarded([&] {  // as torch: self.reciprocal() * other
+    return guarded([&] { // as torch: self.reciprocal() * other
         Tensor inverse = reciprocal(tensor_of(b));
         Value number;
-        if (!number_of(a, number)) {  // an array, say
+        if (!number_of(a, number)) { // an array, say
             Object left(wrap(inverse));
             PyObject* product = left ? PyNumber_Multiply(left.get(), a) : nullptr;
             return product ? product : not_implemented_for_type_error();
@@ -216,10 +217,10 @@ static PyObject* nb_invert(PyObject* self) {
 
 // ---- in place
 
-#define INPLACE(NAME, TENSOR_OP, TENSOR_OVERLOAD, NUMBER_OP, NUMBER_OVERLOAD, METHOD)                                 \
-    static PyObject* nb_inplace_##NAME(PyObject* self, PyObject* other) {                                             \
-        static constinit Sign sign = {{TENSOR_OP, TENSOR_OVERLOAD, nullptr}, {NUMBER_OP, NUMBER_OVERLOAD, nullptr}, METHOD, nullptr};     \
-        return forward(sign, self, other);                                                                            \
+#define INPLACE(NAME, TENSOR_OP, TENSOR_OVERLOAD, NUMBER_OP, NUMBER_OVERLOAD, METHOD)                                                      \
+    static PyObject* nb_inplace_##NAME(PyObject* self, PyObject* other) {                                                                  \
+        static constinit Sign sign = {{TENSOR_OP, TENSOR_OVERLOAD, nullptr}, {NUMBER_OP, NUMBER_OVERLOAD, nullptr}, METHOD, nullptr};      \
+        return forward(sign, self, other);                                                                                                 \
     }
 INPLACE(add, "add_", "Tensor", none, none, "add_")
 INPLACE(subtract, "sub_", "Tensor", none, none, "sub_")
@@ -240,14 +241,16 @@ static PyObject* nb_inplace_power(PyObject* self, PyObject* other, PyObject*) {
 // ---- comparisons
 
 PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
-    static constinit Sign signs[6] = {
-        {{"lt", "Tensor", nullptr}, {"lt", "Scalar", nullptr}, "lt", nullptr}, {{"le", "Tensor", nullptr}, {"le", "Scalar", nullptr}, "le", nullptr},
-        {{"eq", "Tensor", nullptr}, {"eq", "Scalar", nullptr}, "__eq__", nullptr}, {{"ne", "Tensor", nullptr}, {"ne", "Scalar", nullptr}, "ne", nullptr},
-        {{"gt", "Tensor", nullptr}, {"gt", "Scalar", nullptr}, "gt", nullptr}, {{"ge", "Tensor", nullptr}, {"ge", "Scalar", nullptr}, "ge", nullptr}};
+    static constinit Sign signs[6] = {{{"lt", "Tensor", nullptr}, {"lt", "Scalar", nullptr}, "lt", nullptr},
+                                      {{"le", "Tensor", nullptr}, {"le", "Scalar", nullptr}, "le", nullptr},
+                                      {{"eq", "Tensor", nullptr}, {"eq", "Scalar", nullptr}, "__eq__", nullptr},
+                                      {{"ne", "Tensor", nullptr}, {"ne", "Scalar", nullptr}, "ne", nullptr},
+                                      {{"gt", "Tensor", nullptr}, {"gt", "Scalar", nullptr}, "gt", nullptr},
+                                      {{"ge", "Tensor", nullptr}, {"ge", "Scalar", nullptr}, "ge", nullptr}};
     PyObject* result = forward(signs[op], a, b);
     if (op != Py_EQ || result != Py_NotImplemented) return result;
     Py_DECREF(result);
-    Object array(from_numpy(nullptr, b));  // PyTorch takes arrays here, and in no other comparison
+    Object array(from_numpy(nullptr, b)); // PyTorch takes arrays here, and in no other comparison
     return array ? forward(signs[op], a, array.get()) : not_implemented_for_type_error();
 }
 
@@ -275,10 +278,13 @@ static int nb_bool(PyObject* self) {
         KINDLING_CHECK(Runtime, impl->numel <= 1, "Boolean value of Tensor with more than one value is ambiguous");
         KINDLING_CHECK(Runtime, impl->numel == 1, "Boolean value of Tensor with no values is ambiguous");
         const Batch* batch = batch_behind(impl);
-        KINDLING_CHECK(Runtime, !batch || !batch->batched, "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
-                       "please shout over at https://github.com/pytorch/functorch/issues/257 .");
+        KINDLING_CHECK(
+            Runtime, !batch || !batch->batched,
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
+            "please shout over at https://github.com/pytorch/functorch/issues/257 .");
         if (!refuse_break("refuse_branch", self)) throw_python();
-        if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python boolean");
+        if (is_traced()) [[unlikely]]
+            warn_leaves("Converting a tensor to a Python boolean");
         return tensor_of(self).item_scalar().to_bool() ? 1 : 0;
     });
 }
@@ -293,14 +299,18 @@ static void warn_about_grad(PyObject* self) {
     static bool warned = false;
     if (warned || !thread_state.grad_mode || !tensor_of(self).requires_grad()) return;
     warned = true;
-    if (PyErr_WarnEx(PyExc_UserWarning, "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-                                        "Consider using tensor.detach() first.", 1) < 0) throw_python();
+    if (PyErr_WarnEx(PyExc_UserWarning,
+                     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                     "Consider using tensor.detach() first.",
+                     1) < 0)
+        throw_python();
 }
 static PyObject* nb_int(PyObject* self) {
     if (wants_torch_function(self)) [[unlikely]]
         if (PyObject* result = ask_one("__int__", self); result || PyErr_Occurred()) return result;
     return guarded([&]() -> PyObject* {
-        if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python integer");
+        if (is_traced()) [[unlikely]]
+            warn_leaves("Converting a tensor to a Python integer");
         Scalar scalar = single(self);
         KINDLING_CHECK(Runtime, !scalar.is_complex(), "value cannot be converted to type int64_t without overflow");
         Object number(checked(scalar_object(scalar)));
@@ -311,10 +321,12 @@ static PyObject* nb_float(PyObject* self) {
     if (wants_torch_function(self)) [[unlikely]]
         if (PyObject* result = ask_one("__float__", self); result || PyErr_Occurred()) return result;
     return guarded([&]() -> PyObject* {
-        if (is_traced()) [[unlikely]] warn_leaves("Converting a tensor to a Python float");
+        if (is_traced()) [[unlikely]]
+            warn_leaves("Converting a tensor to a Python float");
         Scalar scalar = single(self);
         warn_about_grad(self);
-        KINDLING_CHECK(Runtime, !scalar.is_complex() || scalar.to_complex().imag() == 0, "value cannot be converted to type double without overflow");
+        KINDLING_CHECK(Runtime, !scalar.is_complex() || scalar.to_complex().imag() == 0,
+                       "value cannot be converted to type double without overflow");
         return PyFloat_FromDouble(scalar.to_double());
     });
 }
@@ -332,15 +344,41 @@ static PyObject* nb_index(PyObject* self) {
 }
 
 constinit PyNumberMethods tensor_numbers = {
-    .nb_add = nb_add, .nb_subtract = nb_subtract, .nb_multiply = nb_multiply, .nb_remainder = nb_remainder, .nb_divmod = nullptr,
-    .nb_power = nb_power, .nb_negative = nb_negative, .nb_positive = nb_positive, .nb_absolute = nb_absolute, .nb_bool = nb_bool,
-    .nb_invert = nb_invert, .nb_lshift = nb_lshift, .nb_rshift = nb_rshift, .nb_and = nb_and, .nb_xor = nb_xor, .nb_or = nb_or,
-    .nb_int = nb_int, .nb_reserved = nullptr, .nb_float = nb_float, .nb_inplace_add = nb_inplace_add,
-    .nb_inplace_subtract = nb_inplace_subtract, .nb_inplace_multiply = nb_inplace_multiply, .nb_inplace_remainder = nb_inplace_remainder,
-    .nb_inplace_power = nb_inplace_power, .nb_inplace_lshift = nb_inplace_lshift, .nb_inplace_rshift = nb_inplace_rshift,
-    .nb_inplace_and = nb_inplace_and, .nb_inplace_xor = nb_inplace_xor, .nb_inplace_or = nb_inplace_or,
-    .nb_floor_divide = nb_floor_divide, .nb_true_divide = nb_true_divide, .nb_inplace_floor_divide = nb_inplace_floor_divide,
-    .nb_inplace_true_divide = nb_inplace_true_divide, .nb_index = nb_index, .nb_matrix_multiply = nb_matrix_multiply,
+    .nb_add = nb_add,
+    .nb_subtract = nb_subtract,
+    .nb_multiply = nb_multiply,
+    .nb_remainder = nb_remainder,
+    .nb_divmod = nullptr,
+    .nb_power = nb_power,
+    .nb_negative = nb_negative,
+    .nb_positive = nb_positive,
+    .nb_absolute = nb_absolute,
+    .nb_bool = nb_bool,
+    .nb_invert = nb_invert,
+    .nb_lshift = nb_lshift,
+    .nb_rshift = nb_rshift,
+    .nb_and = nb_and,
+    .nb_xor = nb_xor,
+    .nb_or = nb_or,
+    .nb_int = nb_int,
+    .nb_reserved = nullptr,
+    .nb_float = nb_float,
+    .nb_inplace_add = nb_inplace_add,
+    .nb_inplace_subtract = nb_inplace_subtract,
+    .nb_inplace_multiply = nb_inplace_multiply,
+    .nb_inplace_remainder = nb_inplace_remainder,
+    .nb_inplace_power = nb_inplace_power,
+    .nb_inplace_lshift = nb_inplace_lshift,
+    .nb_inplace_rshift = nb_inplace_rshift,
+    .nb_inplace_and = nb_inplace_and,
+    .nb_inplace_xor = nb_inplace_xor,
+    .nb_inplace_or = nb_inplace_or,
+    .nb_floor_divide = nb_floor_divide,
+    .nb_true_divide = nb_true_divide,
+    .nb_inplace_floor_divide = nb_inplace_floor_divide,
+    .nb_inplace_true_divide = nb_inplace_true_divide,
+    .nb_index = nb_index,
+    .nb_matrix_multiply = nb_matrix_multiply,
     .nb_inplace_matrix_multiply = nullptr,
 };
 
@@ -360,11 +398,13 @@ Py_ssize_t tensor_length(PyObject* self) {
     }
     if (is_traced()) [[unlikely]]
         if (guarded_int([] {
-                warn_traced_as("Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be tensor.shape[0]. Passing a tensor of different "
+                warn_traced_as("Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be "
+                               "tensor.shape[0]. Passing a tensor of different "
                                "shape might lead to errors or silently give incorrect results.");
                 return 0;
-            }) < 0) return -1;
+            }) < 0)
+            return -1;
     return impl->shape[0];
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

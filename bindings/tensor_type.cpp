@@ -16,7 +16,7 @@ static TensorObject* as_object(PyObject* self) { return reinterpret_cast<TensorO
 // ---- life
 
 static constexpr int spare_limit = 128;
-static PyObject* spares[spare_limit];  // dead objects of the exact type, kept for the next
+static PyObject* spares[spare_limit]; // dead objects of the exact type, kept for the next
 static int spare_count = 0;
 
 static PyObject* allocate_exact() {
@@ -41,7 +41,7 @@ static PyObject* adopt_into(PyObject* self, TensorImpl* impl) {
 static PyObject* known_object(TensorImpl* impl) {
     auto* self = static_cast<PyObject*>(impl->python);
     if (!impl->owns_python) return Py_NewRef(self);
-    impl->owns_python = false;  // the caller's reference is the one the header held
+    impl->owns_python = false; // the caller's reference is the one the header held
     impl->retain();
     return self;
 }
@@ -80,7 +80,7 @@ PyObject* wrap_list(const Tensor* tensors, size_t size) {
 }
 
 static void release_python_object(TensorImpl* impl) {
-    if (!Py_IsInitialized()) return;  // the interpreter is gone: so is the object
+    if (!Py_IsInitialized()) return; // the interpreter is gone: so is the object
     Lock lock;
     auto* self = static_cast<PyObject*>(impl->python);
     impl->owns_python = false;
@@ -89,9 +89,7 @@ static void release_python_object(TensorImpl* impl) {
 }
 
 /// A tensor nobody can tell from a fresh object for the same header needs no resurrection.
-static bool has_state(PyObject* self) {
-    return Py_TYPE(self) != tensor_type || as_object(self)->dict || as_object(self)->weak_references;
-}
+static bool has_state(PyObject* self) { return Py_TYPE(self) != tensor_type || as_object(self)->dict || as_object(self)->weak_references; }
 
 /// Calls `visit` with each of an object's `__slots__`, until one call is not 0.
 template <class F> static int each_slot(PyObject* self, F visit) {
@@ -105,7 +103,10 @@ template <class F> static int each_slot(PyObject* self, F visit) {
     return 0;
 }
 static int clear_slots(PyObject* self) {
-    return each_slot(self, [](PyObject*& slot) { Py_CLEAR(slot); return 0; });
+    return each_slot(self, [](PyObject*& slot) {
+        Py_CLEAR(slot);
+        return 0;
+    });
 }
 
 static void tensor_dealloc(PyObject* self) {
@@ -116,7 +117,7 @@ static void tensor_dealloc(PyObject* self) {
         Py_SET_REFCNT(self, 1);
         impl->owns_python = true;
         if (!impl->drop()) return;
-        impl->owns_python = false;  // the other holder let go in between
+        impl->owns_python = false; // the other holder let go in between
         if (impl->use_count() == 0) impl->retain();
         Py_SET_REFCNT(self, 0);
     }
@@ -148,7 +149,11 @@ static int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (is_held(self)) return 0;
     Py_VISIT(as_object(self)->dict);
-    if (int result = each_slot(self, [&](PyObject* slot) { Py_VISIT(slot); return 0; })) return result;
+    if (int result = each_slot(self, [&](PyObject* slot) {
+            Py_VISIT(slot);
+            return 0;
+        }))
+        return result;
     TensorImpl* impl = as_object(self)->impl;
     return impl ? traverse_autograd(impl, visit, arg) : 0;
 }
@@ -163,7 +168,7 @@ static int tensor_clear(PyObject* self) {
 
 Tensor shallow_copy(const Tensor& tensor) {
     TensorImpl* from = tensor.impl();
-    if (from->key & (key::Layout | key::Wrapped)) return ::kindling::detached(tensor);   // autograd's
+    if (from->key & (key::Layout | key::Wrapped)) return ::kindling::detached(tensor); // autograd's
     Tensor copy = make_tensor(Ref<Storage>::share(from->storage), from->offset, tensor.sizes(), tensor.strides(), from->dtype);
     TensorImpl* impl = copy.impl();
     impl->key |= from->key & (key::Conj | key::Neg | key::Meta | key::Layout | key::Private);
@@ -179,7 +184,7 @@ Tensor shallow_copy(const Tensor& tensor) {
 
 static PyObject* torch_function_name = nullptr;
 static PyObject* torch_dispatch_name = nullptr;
-PyObject* disabled_torch_function = nullptr;  // torch._C._disabled_torch_function_impl
+PyObject* disabled_torch_function = nullptr; // torch._C._disabled_torch_function_impl
 PyObject* disabled_torch_dispatch = nullptr;
 
 uint32_t class_key(PyTypeObject* type) {
@@ -196,7 +201,8 @@ uint32_t class_key(PyTypeObject* type) {
         }
     }
     PyObject* dispatch = _PyType_Lookup(type, torch_dispatch_name);
-    if (dispatch && dispatch != _PyType_Lookup(tensor_type, torch_dispatch_name) && dispatch != disabled_torch_dispatch) bits |= key::Dispatch;
+    if (dispatch && dispatch != _PyType_Lookup(tensor_type, torch_dispatch_name) && dispatch != disabled_torch_dispatch)
+        bits |= key::Dispatch;
     return bits;
 }
 
@@ -218,8 +224,7 @@ static void use_generic_lookup(PyTypeObject* type) {
 
 /// Stands for a method written in Python until the first look at it: loading kindling._tensor puts the real ones in place.
 struct LazyMethodObject {
-    PyObject_HEAD
-    const char* name;
+    PyObject_HEAD const char* name;
 };
 static PyTypeObject* lazy_method_type;
 static PyObject* lazy_method_get(PyObject* self, PyObject* instance, PyObject*) {
@@ -266,16 +271,18 @@ static void fill() {
     // In one step, so that other threads see all of it or nothing; making the methods may let them run.
     PyObject* methods = PyDict_New();
     if (!methods) return PyErr_Clear();
-    for_each_operator_name([](void* dict, const char* name, uint32_t spaces) {
-        if (!(spaces & space::Method)) return;
-        PyObject* text = PyUnicode_InternFromString(name);
-        if (text && !PyDict_Contains(tensor_type->tp_dict, text)) {
-            PyObject* function = make_operator_function(text, space::Method);
-            if (function) PyDict_SetItem(static_cast<PyObject*>(dict), text, function);
-            Py_XDECREF(function);
-        }
-        Py_XDECREF(text);
-    }, methods);
+    for_each_operator_name(
+        [](void* dict, const char* name, uint32_t spaces) {
+            if (!(spaces & space::Method)) return;
+            PyObject* text = PyUnicode_InternFromString(name);
+            if (text && !PyDict_Contains(tensor_type->tp_dict, text)) {
+                PyObject* function = make_operator_function(text, space::Method);
+                if (function) PyDict_SetItem(static_cast<PyObject*>(dict), text, function);
+                Py_XDECREF(function);
+            }
+            Py_XDECREF(text);
+        },
+        methods);
     for (const NativeMethodDef* def = tensor_methods; def->name; def++) add(methods, def->name, make_native_method(*def));
     for (const NativeMethodDef* def = autograd_tensor_methods; def->name; def++) add(methods, def->name, make_native_method(*def));
     for (const char* const* name = lazy_methods; *name; name++)
@@ -365,7 +372,9 @@ static PyObject* tensor_repr(PyObject* self) {
 }
 /// Tensor.__repr__(self, *, tensor_contents=None), for classes that show what they wrap.
 static PyObject* repr_method(PyObject* self, PyObject* args, PyObject* kwargs) {
-    if (PyTuple_GET_SIZE(args)) return PyErr_Format(PyExc_TypeError, "Tensor.__repr__() takes 1 positional argument but %zd were given", 1 + PyTuple_GET_SIZE(args));
+    if (PyTuple_GET_SIZE(args))
+        return PyErr_Format(PyExc_TypeError, "Tensor.__repr__() takes 1 positional argument but %zd were given",
+                            1 + PyTuple_GET_SIZE(args));
     return kwargs && PyDict_GET_SIZE(kwargs) && !wants_torch_function(self) ? repr_with(self, kwargs) : tensor_repr(self);
 }
 
@@ -382,7 +391,8 @@ static PyObject* tensor_iter(PyObject* self) {
     }
     return guarded([&]() -> PyObject* {
         if (is_traced()) [[unlikely]]
-            warn_traced_as("Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't change the number of iterations executed (and "
+            warn_traced_as("Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't "
+                           "change the number of iterations executed (and "
                            "might lead to errors or silently give incorrect results).");
         static constinit Known unbind{"unbind", "int", nullptr};
         Value values[2] = {Value(impl_of(self)), Value(0)};
@@ -393,17 +403,19 @@ static PyObject* tensor_iter(PyObject* self) {
     });
 }
 
-static Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self)); }  // id(self)
+static Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self)); } // id(self)
 
 // ---- properties
 
-#define GETTER(NAME)                                                                                                  \
-    static PyObject* get_body_##NAME(PyObject* self, TensorImpl* impl);                                               \
-    static PyObject* get_##NAME(PyObject* self, void*) {                                                              \
-        if (wants_torch_function(self)) [[unlikely]]                                                                  \
-            if (PyObject* result = get_by_torch_function(self, #NAME); result || PyErr_Occurred()) return result;     \
-        try { return get_body_##NAME(self, impl_of(self)); } catch (...) { return set_error(); }                      \
-    }                                                                                                                 \
+#define GETTER(NAME)                                                                                                                       \
+    static PyObject* get_body_##NAME(PyObject* self, TensorImpl* impl);                                                                    \
+    static PyObject* get_##NAME(PyObject* self, void*) {                                                                                   \
+        if (wants_torch_function(self)) [[unlikely]]                                                                                       \
+            if (PyObject* result = get_by_torch_function(self, #NAME); result || PyErr_Occurred()) return result;                          \
+        try {                                                                                                                              \
+            return get_body_##NAME(self, impl_of(self));                                                                                   \
+        } catch (...) { return set_error(); }                                                                                              \
+    }                                                                                                                                      \
     static PyObject* get_body_##NAME([[maybe_unused]] PyObject* self, [[maybe_unused]] TensorImpl* impl)
 
 GETTER(shape) { return is_traced() ? traced_shape(impl) : size_object(const_cast<const TensorImpl*>(impl)->sizes()); }
@@ -438,11 +450,13 @@ GETTER(T) {
     static bool warned = false;
     static constinit Known numpy_T{"numpy_T", "", nullptr};
     if (impl->ndim != 2 && impl->ndim != 0 &&
-        warn_once(warned, "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
-                          "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
-                          "to reverse the dimensions of a tensor.") < 0)
+        warn_once(warned,
+                  "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
+                  "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+                  "to reverse the dimensions of a tensor.") < 0)
         return nullptr;
-    if (is_traced()) [[unlikely]] return call_on(numpy_T, impl);
+    if (is_traced()) [[unlikely]]
+        return call_on(numpy_T, impl);
     if (impl->ndim == 2) {
         static constinit Known t{"t", "", nullptr};
         return call_on(t, impl);
@@ -496,26 +510,48 @@ static int set_imag(PyObject* self, PyObject* value, void*) { return set_part(se
 #define PROPERTY(NAME) {#NAME, get_##NAME, nullptr, nullptr, nullptr}
 static PyGetSetDef tensor_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    PROPERTY(shape), PROPERTY(dtype), PROPERTY(device), PROPERTY(layout), PROPERTY(ndim), PROPERTY(itemsize), PROPERTY(nbytes),
-    PROPERTY(is_cpu), PROPERTY(is_cuda), PROPERTY(is_meta), PROPERTY(is_sparse), PROPERTY(is_sparse_csr), PROPERTY(is_quantized),
-    {"is_mkldnn", get_is_quantized, nullptr, nullptr, nullptr}, {"is_nested", get_is_quantized, nullptr, nullptr, nullptr},
-    {"is_mps", get_is_quantized, nullptr, nullptr, nullptr}, {"is_xpu", get_is_quantized, nullptr, nullptr, nullptr},
-    {"is_xla", get_is_quantized, nullptr, nullptr, nullptr}, {"is_vulkan", get_is_quantized, nullptr, nullptr, nullptr},
-    {"is_maia", get_is_quantized, nullptr, nullptr, nullptr}, {"is_ipu", get_is_quantized, nullptr, nullptr, nullptr},
+    PROPERTY(shape),
+    PROPERTY(dtype),
+    PROPERTY(device),
+    PROPERTY(layout),
+    PROPERTY(ndim),
+    PROPERTY(itemsize),
+    PROPERTY(nbytes),
+    PROPERTY(is_cpu),
+    PROPERTY(is_cuda),
+    PROPERTY(is_meta),
+    PROPERTY(is_sparse),
+    PROPERTY(is_sparse_csr),
+    PROPERTY(is_quantized),
+    {"is_mkldnn", get_is_quantized, nullptr, nullptr, nullptr},
+    {"is_nested", get_is_quantized, nullptr, nullptr, nullptr},
+    {"is_mps", get_is_quantized, nullptr, nullptr, nullptr},
+    {"is_xpu", get_is_quantized, nullptr, nullptr, nullptr},
+    {"is_xla", get_is_quantized, nullptr, nullptr, nullptr},
+    {"is_vulkan", get_is_quantized, nullptr, nullptr, nullptr},
+    {"is_maia", get_is_quantized, nullptr, nullptr, nullptr},
+    {"is_ipu", get_is_quantized, nullptr, nullptr, nullptr},
     {"is_mtia", get_is_quantized, nullptr, nullptr, nullptr},
-    PROPERTY(name), PROPERTY(_cdata), PROPERTY(T), PROPERTY(mT), PROPERTY(mH), PROPERTY(H),
-    {"real", get_real, set_real, nullptr, nullptr}, {"imag", get_imag, set_imag, nullptr, nullptr},
+    PROPERTY(name),
+    PROPERTY(_cdata),
+    PROPERTY(T),
+    PROPERTY(mT),
+    PROPERTY(mH),
+    PROPERTY(H),
+    {"real", get_real, set_real, nullptr, nullptr},
+    {"imag", get_imag, set_imag, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 // ---- class methods
 
 static PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"cls", "data", "require_grad", "dispatch_sizes_strides_policy", "dispatch_device", "dispatch_layout", nullptr};
+    static const char* keywords[] = {"cls",  "data", "require_grad", "dispatch_sizes_strides_policy", "dispatch_device", "dispatch_layout",
+                                     nullptr};
     PyObject *type, *data, *policy = nullptr;
     int require_grad = 0, device = 0, layout = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|pOpp:_make_subclass", const_cast<char**>(keywords), &type, &data, &require_grad, &policy,
-                                     &device, &layout))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|pOpp:_make_subclass", const_cast<char**>(keywords), &type, &data, &require_grad,
+                                     &policy, &device, &layout))
         return nullptr;
     if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type) || !is_tensor(data)) {
         PyErr_SetString(PyExc_TypeError, "_make_subclass(): expected a Tensor subclass and a Tensor");
@@ -523,24 +559,43 @@ static PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     }
     return guarded([&]() -> PyObject* {
         Tensor copy = shallow_copy(tensor_of(data));
-        KINDLING_CHECK(Runtime, !require_grad || is_differentiable(copy.dtype()), "Only Tensors of floating point and complex dtype can require gradients");
+        KINDLING_CHECK(Runtime, !require_grad || is_differentiable(copy.dtype()),
+                       "Only Tensors of floating point and complex dtype can require gradients");
         PyObject* self = checked(wrap_as(reinterpret_cast<PyTypeObject*>(type), copy));
         if (require_grad) {
-            try { copy.requires_grad_(true); } catch (...) { Py_DECREF(self); throw; }
+            try {
+                copy.requires_grad_(true);
+            } catch (...) {
+                Py_DECREF(self);
+                throw;
+            }
         }
         return self;
     });
 }
 
 static PyObject* make_wrapper_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
-    static const char* keywords[] = {"cls", "size", "strides", "storage_offset", "memory_format", "dtype", "layout", "device", "pin_memory",
-                                     "requires_grad", "dispatch_sizes_strides_policy", "dispatch_device", "dispatch_layout", "storage_size", nullptr};
-    PyObject *type, *size, *strides = nullptr, *offset = nullptr, *format = nullptr, *dtype_arg = nullptr, *layout = nullptr, *device_arg = nullptr,
-             *policy = nullptr, *storage_size = nullptr;
+    static const char* keywords[] = {"cls",
+                                     "size",
+                                     "strides",
+                                     "storage_offset",
+                                     "memory_format",
+                                     "dtype",
+                                     "layout",
+                                     "device",
+                                     "pin_memory",
+                                     "requires_grad",
+                                     "dispatch_sizes_strides_policy",
+                                     "dispatch_device",
+                                     "dispatch_layout",
+                                     "storage_size",
+                                     nullptr};
+    PyObject *type, *size, *strides = nullptr, *offset = nullptr, *format = nullptr, *dtype_arg = nullptr, *layout = nullptr,
+                           *device_arg = nullptr, *policy = nullptr, *storage_size = nullptr;
     int pin = 0, requires_grad = 0, dispatch_device = 0, dispatch_layout = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOOOOOppOppO:_make_wrapper_subclass", const_cast<char**>(keywords), &type, &size, &strides,
-                                     &offset, &format, &dtype_arg, &layout, &device_arg, &pin, &requires_grad, &policy, &dispatch_device,
-                                     &dispatch_layout, &storage_size))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOOOOOppOppO:_make_wrapper_subclass", const_cast<char**>(keywords), &type, &size,
+                                     &strides, &offset, &format, &dtype_arg, &layout, &device_arg, &pin, &requires_grad, &policy,
+                                     &dispatch_device, &dispatch_layout, &storage_size))
         return nullptr;
     auto* cls = reinterpret_cast<PyTypeObject*>(type);
     if (!PyType_Check(type) || !PyType_IsSubtype(cls, tensor_type)) {
@@ -548,8 +603,7 @@ static PyObject* make_wrapper_subclass(PyObject*, PyObject* args, PyObject* kwar
         return nullptr;
     }
     return guarded([&]() -> PyObject* {
-        if (!(class_key(cls) & key::Dispatch))
-            fail(ErrorKind::Type, "%s must define __torch_dispatch__", cls->tp_name);
+        if (!(class_key(cls) & key::Dispatch)) fail(ErrorKind::Type, "%s must define __torch_dispatch__", cls->tp_name);
         Sizes sizes, strided;
         if (!sizes_of_arguments("_make_wrapper_subclass", "size", &size, 1, sizes)) throw_python();
         DType dtype = default_dtype();
@@ -564,7 +618,8 @@ static PyObject* make_wrapper_subclass(PyObject*, PyObject* args, PyObject* kwar
         int64_t start = 0;
         if (offset && offset != Py_None && int_of_object(offset, start) != Fit::Yes) fail(ErrorKind::Type, "storage_offset must be an int");
         // Memory nobody can touch: a meta storage, shown under the device that was asked for.
-        auto storage = Ref<Storage>::adopt(Storage::make(checked_bytes(sizes, strided, start, item_size(dtype)), {DeviceType::Meta, -1}).take());
+        auto storage =
+            Ref<Storage>::adopt(Storage::make(checked_bytes(sizes, strided, start, item_size(dtype)), {DeviceType::Meta, -1}).take());
         Tensor tensor = make_tensor(storage, start, sizes, strided, dtype);
         tensor.impl()->device = device;
         PyObject* self = checked(wrap_as(cls, tensor));
@@ -572,7 +627,6 @@ static PyObject* make_wrapper_subclass(PyObject*, PyObject* args, PyObject* kwar
         return self;
     });
 }
-
 
 static PyObject* as_subclass(PyObject* self, PyObject* type) {
     if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type)) {
@@ -586,7 +640,8 @@ static PyObject* as_subclass(PyObject* self, PyObject* type) {
 }
 
 static PyMethodDef tensor_class_methods[] = {
-    {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(make_subclass)), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
+    {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(make_subclass)), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     nullptr},
     {"_make_wrapper_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(make_wrapper_subclass)),
      METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
     {"as_subclass", as_subclass, METH_O, nullptr},
@@ -595,7 +650,7 @@ static PyMethodDef tensor_class_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-extern PyMethodDef default_torch_function;  // torch_function.cpp
+extern PyMethodDef default_torch_function; // torch_function.cpp
 
 // ---- set-up
 
@@ -605,9 +660,13 @@ bool init_tensor(PyObject* module) {
     torch_dispatch_name = PyUnicode_InternFromString("__torch_dispatch__");
 
     static PyMethodDef meta_methods[] = {{"__dir__", meta_dir, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-    static PyType_Slot meta_slots[] = {
-        {Py_tp_getattro, reinterpret_cast<void*>(meta_getattro)}, {Py_tp_setattro, reinterpret_cast<void*>(meta_setattro)}, {Py_tp_new, reinterpret_cast<void*>(meta_new)}, {Py_tp_methods, meta_methods}, {0, nullptr}};
-    static PyType_Spec meta_spec = {"torch._C._TensorMeta", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_TYPE_SUBCLASS, meta_slots};
+    static PyType_Slot meta_slots[] = {{Py_tp_getattro, reinterpret_cast<void*>(meta_getattro)},
+                                       {Py_tp_setattro, reinterpret_cast<void*>(meta_setattro)},
+                                       {Py_tp_new, reinterpret_cast<void*>(meta_new)},
+                                       {Py_tp_methods, meta_methods},
+                                       {0, nullptr}};
+    static PyType_Spec meta_spec = {"torch._C._TensorMeta", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_TYPE_SUBCLASS,
+                                    meta_slots};
     PyObject* type_base = PyTuple_Pack(1, &PyType_Type);
     tensor_meta = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&meta_spec, type_base));
     Py_XDECREF(type_base);
@@ -621,27 +680,65 @@ bool init_tensor(PyObject* module) {
     PyNumberMethods& n = tensor_numbers;
 #define SLOT(NAME, FUNCTION) {Py_##NAME, reinterpret_cast<void*>(FUNCTION)}
     PyType_Slot slots[] = {
-        SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLOT(tp_dealloc, tensor_dealloc), SLOT(tp_traverse, tensor_traverse),
-        SLOT(tp_clear, tensor_clear), SLOT(tp_getattro, tensor_getattro), SLOT(tp_repr, tensor_repr), SLOT(tp_hash, tensor_hash),
-        SLOT(tp_richcompare, tensor_compare), SLOT(tp_iter, tensor_iter), SLOT(tp_getset, tensor_getset), SLOT(tp_members, members),
-        SLOT(tp_methods, tensor_class_methods), SLOT(mp_length, tensor_length), SLOT(mp_subscript, tensor_subscript),
-        SLOT(mp_ass_subscript, tensor_assign_subscript), SLOT(bf_getbuffer, tensor_get_buffer), SLOT(bf_releasebuffer, tensor_release_buffer),
-        SLOT(nb_add, n.nb_add), SLOT(nb_subtract, n.nb_subtract), SLOT(nb_multiply, n.nb_multiply), SLOT(nb_remainder, n.nb_remainder),
-        SLOT(nb_power, n.nb_power), SLOT(nb_negative, n.nb_negative), SLOT(nb_positive, n.nb_positive), SLOT(nb_absolute, n.nb_absolute),
-        SLOT(nb_bool, n.nb_bool), SLOT(nb_invert, n.nb_invert), SLOT(nb_lshift, n.nb_lshift), SLOT(nb_rshift, n.nb_rshift), SLOT(nb_and, n.nb_and),
-        SLOT(nb_xor, n.nb_xor), SLOT(nb_or, n.nb_or), SLOT(nb_int, n.nb_int), SLOT(nb_float, n.nb_float), SLOT(nb_index, n.nb_index),
-        SLOT(nb_inplace_add, n.nb_inplace_add), SLOT(nb_inplace_subtract, n.nb_inplace_subtract), SLOT(nb_inplace_multiply, n.nb_inplace_multiply),
-        SLOT(nb_inplace_remainder, n.nb_inplace_remainder), SLOT(nb_inplace_power, n.nb_inplace_power), SLOT(nb_inplace_lshift, n.nb_inplace_lshift),
-        SLOT(nb_inplace_rshift, n.nb_inplace_rshift), SLOT(nb_inplace_and, n.nb_inplace_and), SLOT(nb_inplace_xor, n.nb_inplace_xor),
-        SLOT(nb_inplace_or, n.nb_inplace_or), SLOT(nb_floor_divide, n.nb_floor_divide), SLOT(nb_true_divide, n.nb_true_divide),
-        SLOT(nb_inplace_floor_divide, n.nb_inplace_floor_divide), SLOT(nb_inplace_true_divide, n.nb_inplace_true_divide),
-        SLOT(nb_matrix_multiply, n.nb_matrix_multiply), {0, nullptr},
+        SLOT(tp_new, tensor_new),
+        SLOT(tp_init, tensor_init),
+        SLOT(tp_dealloc, tensor_dealloc),
+        SLOT(tp_traverse, tensor_traverse),
+        SLOT(tp_clear, tensor_clear),
+        SLOT(tp_getattro, tensor_getattro),
+        SLOT(tp_repr, tensor_repr),
+        SLOT(tp_hash, tensor_hash),
+        SLOT(tp_richcompare, tensor_compare),
+        SLOT(tp_iter, tensor_iter),
+        SLOT(tp_getset, tensor_getset),
+        SLOT(tp_members, members),
+        SLOT(tp_methods, tensor_class_methods),
+        SLOT(mp_length, tensor_length),
+        SLOT(mp_subscript, tensor_subscript),
+        SLOT(mp_ass_subscript, tensor_assign_subscript),
+        SLOT(bf_getbuffer, tensor_get_buffer),
+        SLOT(bf_releasebuffer, tensor_release_buffer),
+        SLOT(nb_add, n.nb_add),
+        SLOT(nb_subtract, n.nb_subtract),
+        SLOT(nb_multiply, n.nb_multiply),
+        SLOT(nb_remainder, n.nb_remainder),
+        SLOT(nb_power, n.nb_power),
+        SLOT(nb_negative, n.nb_negative),
+        SLOT(nb_positive, n.nb_positive),
+        SLOT(nb_absolute, n.nb_absolute),
+        SLOT(nb_bool, n.nb_bool),
+        SLOT(nb_invert, n.nb_invert),
+        SLOT(nb_lshift, n.nb_lshift),
+        SLOT(nb_rshift, n.nb_rshift),
+        SLOT(nb_and, n.nb_and),
+        SLOT(nb_xor, n.nb_xor),
+        SLOT(nb_or, n.nb_or),
+        SLOT(nb_int, n.nb_int),
+        SLOT(nb_float, n.nb_float),
+        SLOT(nb_index, n.nb_index),
+        SLOT(nb_inplace_add, n.nb_inplace_add),
+        SLOT(nb_inplace_subtract, n.nb_inplace_subtract),
+        SLOT(nb_inplace_multiply, n.nb_inplace_multiply),
+        SLOT(nb_inplace_remainder, n.nb_inplace_remainder),
+        SLOT(nb_inplace_power, n.nb_inplace_power),
+        SLOT(nb_inplace_lshift, n.nb_inplace_lshift),
+        SLOT(nb_inplace_rshift, n.nb_inplace_rshift),
+        SLOT(nb_inplace_and, n.nb_inplace_and),
+        SLOT(nb_inplace_xor, n.nb_inplace_xor),
+        SLOT(nb_inplace_or, n.nb_inplace_or),
+        SLOT(nb_floor_divide, n.nb_floor_divide),
+        SLOT(nb_true_divide, n.nb_true_divide),
+        SLOT(nb_inplace_floor_divide, n.nb_inplace_floor_divide),
+        SLOT(nb_inplace_true_divide, n.nb_inplace_true_divide),
+        SLOT(nb_matrix_multiply, n.nb_matrix_multiply),
+        {0, nullptr},
     };
-    static PyType_Spec spec = {"torch.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+    static PyType_Spec spec = {"torch.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                               slots};
     spec.slots = slots;
     tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
     if (!tensor_type) return false;
-    Py_SET_TYPE(tensor_type, tensor_meta);  // made as `type`: PyType_FromMetaclass is 3.12's, and needs a metaclass without tp_new
+    Py_SET_TYPE(tensor_type, tensor_meta); // made as `type`: PyType_FromMetaclass is 3.12's, and needs a metaclass without tp_new
     Py_INCREF(tensor_meta);
     Py_DECREF(&PyType_Type);
     PyObject* dict = tensor_type->tp_dict;
@@ -650,9 +747,8 @@ bool init_tensor(PyObject* module) {
         if (!property || PyDict_SetItemString(dict, def->name, property) < 0) return false;
         Py_DECREF(property);
     }
-    static PyMethodDef no_dispatch = {"_disabled_torch_dispatch_impl", [](PyObject*, PyObject*) -> PyObject* {
-        Py_RETURN_NOTIMPLEMENTED;
-    }, METH_VARARGS, nullptr};
+    static PyMethodDef no_dispatch = {"_disabled_torch_dispatch_impl", [](PyObject*, PyObject*) -> PyObject* { Py_RETURN_NOTIMPLEMENTED; },
+                                      METH_VARARGS, nullptr};
     disabled_torch_dispatch = PyCFunction_New(&no_dispatch, nullptr);
     PyObject* function = PyDescr_NewClassMethod(tensor_type, &default_torch_function);
     PyObject* one_thousand = PyLong_FromLong(1000);
@@ -663,7 +759,8 @@ bool init_tensor(PyObject* module) {
     Py_DECREF(function);
     Py_DECREF(one_thousand);
     static PyType_Slot lazy_slots[] = {SLOT(tp_descr_get, lazy_method_get), SLOT(tp_call, lazy_method_call), {0, nullptr}};
-    static PyType_Spec lazy_spec = {"torch._C._LazyMethod", sizeof(LazyMethodObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, lazy_slots};
+    static PyType_Spec lazy_spec = {"torch._C._LazyMethod", sizeof(LazyMethodObject), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, lazy_slots};
     if (!(lazy_method_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&lazy_spec)))) return false;
     for (const char* const* name = lazy_methods; *name; name++) {
         if (!special(*name)) continue;
@@ -673,7 +770,7 @@ bool init_tensor(PyObject* module) {
         Py_DECREF(text);
         Py_DECREF(lazy);
     }
-    tensor_type->tp_name = "Tensor";  // as a class statement would name it: "unsupported operand type(s) for +: 'Tensor' and 'str'"
+    tensor_type->tp_name = "Tensor"; // as a class statement would name it: "unsupported operand type(s) for +: 'Tensor' and 'str'"
     set_module(tensor_type);
     PyModule_AddObjectRef(module, "_disabled_torch_dispatch_impl", disabled_torch_dispatch);
     PyModule_AddObjectRef(module, "_LazyMethod", reinterpret_cast<PyObject*>(lazy_method_type));
@@ -683,4 +780,4 @@ bool init_tensor(PyObject* module) {
     return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -4,7 +4,7 @@
 
 namespace kindling::python {
 
-static constinit thread_local PyObject* function_stack = nullptr;  // a list of TorchFunctionModes, innermost last
+static constinit thread_local PyObject* function_stack = nullptr; // a list of TorchFunctionModes, innermost last
 static PyObject* name_torch_function;
 extern PyObject* disabled_torch_function;
 
@@ -19,7 +19,8 @@ static bool has_own(PyObject* object) {
 }
 
 bool wants_torch_function(PyObject* self) {
-    if (thread_state.function_modes && thread_state.skip_torch_function < 2) [[unlikely]] return true;
+    if (thread_state.function_modes && thread_state.skip_torch_function < 2) [[unlikely]]
+        return true;
     return (impl_of(self)->key & key::Function) && thread_state.skip_torch_function < 1;
 }
 
@@ -107,7 +108,8 @@ static PyObject* dispatch(PyObject* function, PyObject** overloaded, int count, 
         }
         PyObject* name = PyObject_GetAttrString(function, "__name__");
         PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "Multiple dispatch failed for 'torch.%S'; all __torch_function__ handlers returned NotImplemented:\n%s",
+        PyErr_Format(PyExc_TypeError,
+                     "Multiple dispatch failed for 'torch.%S'; all __torch_function__ handlers returned NotImplemented:\n%s",
                      name ? name : function, classes.c_str());
         Py_XDECREF(name);
         return nullptr;
@@ -148,7 +150,7 @@ static bool any_other(PyObject* const* arguments, Py_ssize_t total) {
 PyObject* ask_other_arguments(PyObject* function, PyObject* const* arguments, Py_ssize_t count, PyObject* kwnames) {
     if (thread_state.skip_torch_function) return nullptr;
     PyObject *kind, *error, *trace;
-    PyErr_Fetch(&kind, &error, &trace);  // looking an attribute up in a type clears what is set
+    PyErr_Fetch(&kind, &error, &trace); // looking an attribute up in a type clears what is set
     if (!any_other(arguments, count + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0))) {
         PyErr_Restore(kind, error, trace);
         return nullptr;
@@ -211,7 +213,7 @@ static PyObject* convert_result(PyObject* result, PyObject* type) {
     return converted;
 }
 
-static bool nowrap(PyObject* function) {  // Tensor.grad.__get__ and the like give what is there
+static bool nowrap(PyObject* function) { // Tensor.grad.__get__ and the like give what is there
     PyObject* self = PyObject_GetAttrString(function, "__self__");
     PyObject* name = self && Py_TYPE(self) == &PyGetSetDescr_Type ? PyObject_GetAttrString(self, "__name__") : nullptr;
     PyErr_Clear();
@@ -225,7 +227,8 @@ static bool nowrap(PyObject* function) {  // Tensor.grad.__get__ and the like gi
 static PyObject* torch_function(PyObject* type, PyObject* all, PyObject* keywords) {
     static const char* names[] = {"func", "types", "args", "kwargs", nullptr};
     PyObject *function, *types, *args = nullptr, *kwargs = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(all, keywords, "OO|OO:__torch_function__", const_cast<char**>(names), &function, &types, &args, &kwargs))
+    if (!PyArg_ParseTupleAndKeywords(all, keywords, "OO|OO:__torch_function__", const_cast<char**>(names), &function, &types, &args,
+                                     &kwargs))
         return nullptr;
     Object items(PySequence_Tuple(types));
     if (!items.get()) return nullptr;
@@ -241,7 +244,8 @@ static PyObject* torch_function(PyObject* type, PyObject* all, PyObject* keyword
     return result && !nowrap(function) ? convert_result(result, type) : result;
 }
 PyMethodDef default_torch_function = {"__torch_function__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(torch_function)),
-                                      METH_VARARGS | METH_KEYWORDS, "Calls func with overriding off; Tensors in the result become this class."};
+                                      METH_VARARGS | METH_KEYWORDS,
+                                      "Calls func with overriding off; Tensors in the result become this class."};
 
 static PyObject* disabled_impl(PyObject*, PyObject* all) {
     PyObject *function, *types, *args = nullptr, *kwargs = nullptr;
@@ -281,7 +285,9 @@ static PyObject* handle(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     Object relevant(PySequence_Tuple(args[1]));
     if (!relevant.get()) return nullptr;
     PyObject* overloaded[32];
-    int count = thread_state.skip_torch_function ? 0 : gather(&PyTuple_GET_ITEM(relevant.get(), 0), PyTuple_GET_SIZE(relevant.get()), overloaded, 31);
+    int count = thread_state.skip_torch_function
+                    ? 0
+                    : gather(&PyTuple_GET_ITEM(relevant.get(), 0), PyTuple_GET_SIZE(relevant.get()), overloaded, 31);
     PyObject* result = dispatch(args[0], overloaded, count, args[2], args[3] == Py_None ? nullptr : args[3]);
     if (result || PyErr_Occurred()) return result;
     SkipTorchFunction skip(2);
@@ -318,8 +324,7 @@ static PyObject* all_disabled(PyObject*, PyObject*) { return PyBool_FromLong(thr
 // ---- DisableTorchFunctionSubclass, DisableTorchFunction
 
 struct DisableObject {
-    PyObject_HEAD
-    int level, before;
+    PyObject_HEAD int level, before;
 };
 static PyObject* disable_enter(PyObject* self, PyObject*) {
     auto* d = reinterpret_cast<DisableObject*>(self);
@@ -342,12 +347,16 @@ bool init_torch_function(PyObject* module) {
     name_torch_function = PyUnicode_InternFromString("__torch_function__");
     static PyMethodDef disabled = {"_disabled_torch_function_impl", disabled_impl, METH_VARARGS, nullptr};
     disabled_torch_function = PyCFunction_New(&disabled, nullptr);
-    if (!disabled_torch_function || PyModule_AddObjectRef(module, "_disabled_torch_function_impl", disabled_torch_function) < 0) return false;
-    static PyMethodDef disable_methods[] = {{"__enter__", disable_enter, METH_NOARGS, nullptr}, {"__exit__", disable_exit, METH_VARARGS, nullptr},
+    if (!disabled_torch_function || PyModule_AddObjectRef(module, "_disabled_torch_function_impl", disabled_torch_function) < 0)
+        return false;
+    static PyMethodDef disable_methods[] = {{"__enter__", disable_enter, METH_NOARGS, nullptr},
+                                            {"__exit__", disable_exit, METH_VARARGS, nullptr},
                                             {nullptr, nullptr, 0, nullptr}};
     static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(disable_new)}, {Py_tp_methods, disable_methods}, {0, nullptr}};
-    static PyType_Spec spec = {"torch._C.DisableTorchFunctionSubclass", sizeof(DisableObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
-    static PyType_Spec all_spec = {"torch._C.DisableTorchFunction", sizeof(DisableObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+    static PyType_Spec spec = {"torch._C.DisableTorchFunctionSubclass", sizeof(DisableObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                               slots};
+    static PyType_Spec all_spec = {"torch._C.DisableTorchFunction", sizeof(DisableObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                                   slots};
     disable_subclass_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
     disable_all_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&all_spec));
     if (!disable_subclass_type || !disable_all_type) return false;
@@ -356,7 +365,8 @@ bool init_torch_function(PyObject* module) {
     static PyMethodDef functions[] = {
         {"_has_torch_function", has_function, METH_O, nullptr},
         {"_has_torch_function_unary", has_function_unary, METH_O, nullptr},
-        {"_has_torch_function_variadic", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(has_function_variadic)), METH_FASTCALL, nullptr},
+        {"_has_torch_function_variadic", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(has_function_variadic)), METH_FASTCALL,
+         nullptr},
         {"_handle_torch_function", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(handle)), METH_FASTCALL, nullptr},
         {"_push_on_torch_function_stack", push, METH_O, nullptr},
         {"_pop_torch_function_stack", pop, METH_NOARGS, nullptr},
@@ -369,4 +379,4 @@ bool init_torch_function(PyObject* module) {
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

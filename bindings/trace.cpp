@@ -21,7 +21,7 @@ using ks::TypeRef;
 
 /// A variable of the function that runs, but for `self`.
 static std::string name_of(const Tensor& tensor) {
-    Lock lock;                           // the tape's engine may run without it
+    Lock lock; // the tape's engine may run without it
     PyFrameObject* frame = PyEval_GetFrame();
     auto* object = static_cast<PyObject*>(tensor.impl()->python);
     if (!frame || !object) return "";
@@ -117,8 +117,10 @@ PyObject* traced_shape(TensorImpl* impl) {
 
 PyObject* apply_traced(PyObject* cls, PyObject* args, PyObject* kwargs) {
     ks::Tracer* trace = ks::tracer();
-    Object make(checked(import("kindling.jit._trace", "PythonOp"))), made(checked(PyObject_CallFunctionObjArgs(make.get(), cls, args, kwargs ? kwargs : Py_None, nullptr)));
-    Object name(checked(PyObject_GetAttrString(cls, "__name__"))), module(checked(PyObject_GetAttrString(cls, "__module__"))), how(checked(PyObject_GetAttrString(made.get(), "how")));
+    Object make(checked(import("kindling.jit._trace", "PythonOp"))),
+        made(checked(PyObject_CallFunctionObjArgs(make.get(), cls, args, kwargs ? kwargs : Py_None, nullptr)));
+    Object name(checked(PyObject_GetAttrString(cls, "__name__"))), module(checked(PyObject_GetAttrString(cls, "__module__"))),
+        how(checked(PyObject_GetAttrString(made.get(), "how")));
     auto* function = new Item::Foreign;
     function->object = Py_NewRef(made.get());
     function->free = [](void* held) {
@@ -132,7 +134,8 @@ PyObject* apply_traced(PyObject* cls, PyObject* args, PyObject* kwargs) {
             inputs.push_back(tensor_of(each));
             if (PyList_Append(given.get(), each) < 0) throw_python();
         }
-    ks::Node* node = trace->foreign(PyUnicode_AsUTF8(name.get()), PyUnicode_AsUTF8(module.get()), PyUnicode_AsUTF8(how.get()), Item::adopt(Item::Tag::Foreign, function), inputs);
+    ks::Node* node = trace->foreign(PyUnicode_AsUTF8(name.get()), PyUnicode_AsUTF8(module.get()), PyUnicode_AsUTF8(how.get()),
+                                    Item::adopt(Item::Tag::Foreign, function), inputs);
     Object tensors(checked(PyList_AsTuple(given.get()))), result;
     {
         Exclude quiet(key::Trace);
@@ -140,7 +143,8 @@ PyObject* apply_traced(PyObject* cls, PyObject* args, PyObject* kwargs) {
     }
     const TypeRef type = inferred_type(result.get());
     Item item;
-    if (!type || !to_item(result.get(), type, item)) fail(ErrorKind::Runtime, "%s gives what a trace cannot hold", PyUnicode_AsUTF8(name.get()));
+    if (!type || !to_item(result.get(), type, item))
+        fail(ErrorKind::Runtime, "%s gives what a trace cannot hold", PyUnicode_AsUTF8(name.get()));
     trace->foreign_gave(node, item);
     return result.take();
 }
@@ -169,7 +173,10 @@ TypeRef traced_type(PyObject* object, std::string& why) {
                 if (!(each[i] = traced_type(entry[i], why))) return nullptr;
             for (int i = 0; i < 2; i++) {
                 const TypeRef joined = both[i] ? unify(both[i], each[i]) : each[i];
-                if (!joined) return why = "Dictionary inputs to traced functions must have consistent type. Found " + repr(both[i]) + " and " + repr(each[i]), nullptr;
+                if (!joined)
+                    return why = "Dictionary inputs to traced functions must have consistent type. Found " + repr(both[i]) + " and " +
+                                 repr(each[i]),
+                           nullptr;
                 both[i] = joined;
             }
         }
@@ -182,7 +189,9 @@ TypeRef traced_type(PyObject* object, std::string& why) {
             const TypeRef each = traced_type(PyList_GET_ITEM(object, i), why);
             if (!each) return why = "Could not infer type of list element: " + why, nullptr;
             const TypeRef joined = all ? unify(all, each) : each;
-            if (!joined) return why = "List inputs to traced functions must have consistent element type. Found " + repr(all) + " and " + repr(each), nullptr;
+            if (!joined)
+                return why = "List inputs to traced functions must have consistent element type. Found " + repr(all) + " and " + repr(each),
+                       nullptr;
             all = joined;
         }
         return ks::list_of(all);
@@ -205,11 +214,11 @@ Item traced_item(PyObject* object) {
 
 bool is_traceable(TypeRef type) {
     switch (type->kind) {
-        case TypeKind::Tensor: return true;
-        case TypeKind::List: return is_traceable(type->element());
-        case TypeKind::Dict: return is_traceable(type->parts[1]);
-        case TypeKind::Tuple: return std::all_of(type->parts.begin(), type->parts.end(), is_traceable);
-        default: return false;
+    case TypeKind::Tensor: return true;
+    case TypeKind::List: return is_traceable(type->element());
+    case TypeKind::Dict: return is_traceable(type->parts[1]);
+    case TypeKind::Tuple: return std::all_of(type->parts.begin(), type->parts.end(), is_traceable);
+    default: return false;
     }
 }
 
@@ -220,7 +229,9 @@ void run_traced(ks::Tracer& trace, PyObject* function, PyObject* inputs, PyObjec
     Object tuple(checked(PySequence_Tuple(values.get())));
     const Item items = traced_item(tuple.get());
     if (!is_traceable(items.type()))
-        fail(ErrorKind::Runtime, "Type '%s' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced", repr(items.type()).c_str());
+        fail(ErrorKind::Runtime,
+             "Type '%s' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced",
+             repr(items.type()).c_str());
     const Py_ssize_t count = PyTuple_GET_SIZE(tuple.get()), named = PySequence_Size(names);
     if (named < 0) throw_python();
     ks::Tracing now(trace);
@@ -242,7 +253,9 @@ void run_traced(ks::Tracer& trace, PyObject* function, PyObject* inputs, PyObjec
     }
     Object none(by_name ? checked(PyTuple_New(0)) : nullptr);
     Object result(checked(PyObject_Call(function, by_name ? none.get() : arguments.get(), by_name ? arguments.get() : nullptr)));
-    if (result.get() == Py_None) fail(ErrorKind::Runtime, "The traced function didn't return any values! Side-effects are not captured in traces, so it would be a no-op.");
+    if (result.get() == Py_None)
+        fail(ErrorKind::Runtime,
+             "The traced function didn't return any values! Side-effects are not captured in traces, so it would be a no-op.");
     trace.add_output(traced_item(result.get()), 1);
 }
 
@@ -321,15 +334,19 @@ PyObject* pop_scope(PyObject*, PyObject*) {
     Py_RETURN_NONE;
 }
 
-}  // namespace
+} // namespace
 
 bool init_trace(PyObject* module) {
-    static PyMethodDef functions[] = {{"_trace_function", trace_function, METH_VARARGS, nullptr}, {"_trace_graph", trace_graph, METH_VARARGS, nullptr},
+    static PyMethodDef functions[] = {{"_trace_function", trace_function, METH_VARARGS, nullptr},
+                                      {"_trace_graph", trace_graph, METH_VARARGS, nullptr},
                                       {"_trace_method", trace_method, METH_VARARGS, nullptr},
-                                      {"_canonical_graph", canonical_graph, METH_O, nullptr}, {"_inlined_graph", inlined_graph, METH_O, nullptr}, {"_is_tracing", is_tracing, METH_NOARGS, nullptr},
-                                      {"_trace_push_scope", push_scope, METH_O, nullptr}, {"_trace_pop_scope", pop_scope, METH_NOARGS, nullptr},
+                                      {"_canonical_graph", canonical_graph, METH_O, nullptr},
+                                      {"_inlined_graph", inlined_graph, METH_O, nullptr},
+                                      {"_is_tracing", is_tracing, METH_NOARGS, nullptr},
+                                      {"_trace_push_scope", push_scope, METH_O, nullptr},
+                                      {"_trace_pop_scope", pop_scope, METH_NOARGS, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

@@ -1,8 +1,7 @@
 // bindings/types.cpp: the small types: dtype, layout, memory_format, device, Size, finfo and iinfo.
 
-
-#include "bindings/function.h"
 #include "bindings/types.h"
+#include "bindings/function.h"
 #include "core/sparse.h"
 
 namespace kindling::python {
@@ -10,8 +9,7 @@ namespace kindling::python {
 // ---- dtype, layout, memory_format: one object per value
 
 struct NamedObject {
-    PyObject_HEAD
-    const char* name;
+    PyObject_HEAD const char* name;
     int value;
 };
 
@@ -21,14 +19,38 @@ static NamedObject* layouts[8];
 static NamedObject* memory_formats[4];
 
 /// dtypes that tensors cannot have yet: objects with torch's facts, made when they are first named.
-struct NamedOnly { const char* name; uint8_t bytes; bool floating; char sign; };  // sign: + - q(uantised) b(its)
-static constexpr NamedOnly named_only[] = {
-    {"float4_e2m1fn_x2", 1, true, '-'}, {"complex32", 4, false, '-'}, {"bits8", 1, false, 'b'},
-    {"bits16", 2, false, 'b'}, {"bits1x8", 1, false, 'b'}, {"bits2x4", 1, false, 'b'}, {"bits4x2", 1, false, 'b'}, {"qint8", 1, false, 'q'},
-    {"quint8", 1, false, 'q'}, {"qint32", 4, false, 'q'}, {"quint4x2", 1, false, 'q'}, {"quint2x4", 1, false, 'q'}, {"uint1", 1, false, '+'},
-    {"uint2", 1, false, '+'}, {"uint3", 1, false, '+'}, {"uint4", 1, false, '+'}, {"uint5", 1, false, '+'}, {"uint6", 1, false, '+'},
-    {"uint7", 1, false, '+'}, {"int1", 1, false, '-'}, {"int2", 1, false, '-'}, {"int3", 1, false, '-'}, {"int4", 1, false, '-'},
-    {"int5", 1, false, '-'}, {"int6", 1, false, '-'}, {"int7", 1, false, '-'}};
+struct NamedOnly {
+    const char* name;
+    uint8_t bytes;
+    bool floating;
+    char sign;
+}; // sign: + - q(uantised) b(its)
+static constexpr NamedOnly named_only[] = {{"float4_e2m1fn_x2", 1, true, '-'},
+                                           {"complex32", 4, false, '-'},
+                                           {"bits8", 1, false, 'b'},
+                                           {"bits16", 2, false, 'b'},
+                                           {"bits1x8", 1, false, 'b'},
+                                           {"bits2x4", 1, false, 'b'},
+                                           {"bits4x2", 1, false, 'b'},
+                                           {"qint8", 1, false, 'q'},
+                                           {"quint8", 1, false, 'q'},
+                                           {"qint32", 4, false, 'q'},
+                                           {"quint4x2", 1, false, 'q'},
+                                           {"quint2x4", 1, false, 'q'},
+                                           {"uint1", 1, false, '+'},
+                                           {"uint2", 1, false, '+'},
+                                           {"uint3", 1, false, '+'},
+                                           {"uint4", 1, false, '+'},
+                                           {"uint5", 1, false, '+'},
+                                           {"uint6", 1, false, '+'},
+                                           {"uint7", 1, false, '+'},
+                                           {"int1", 1, false, '-'},
+                                           {"int2", 1, false, '-'},
+                                           {"int3", 1, false, '-'},
+                                           {"int4", 1, false, '-'},
+                                           {"int5", 1, false, '-'},
+                                           {"int6", 1, false, '-'},
+                                           {"int7", 1, false, '-'}};
 static constexpr int first_named_only = static_cast<int>(DType::None) + 1, named_complex = first_named_only + 1;
 static PyObject* named_only_objects[std::size(named_only)];
 
@@ -37,11 +59,10 @@ static const NamedOnly* only_named(PyObject* dtype) {
     return value < first_named_only ? nullptr : &named_only[value - first_named_only];
 }
 
-static PyObject* named_repr(PyObject* self) {
-    return PyUnicode_FromFormat("torch.%s", reinterpret_cast<NamedObject*>(self)->name);
-}
+static PyObject* named_repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", reinterpret_cast<NamedObject*>(self)->name); }
 static PyObject* named_reduce(PyObject* self, PyObject*) {
-    if (!strcmp(package, "torch")) return PyUnicode_FromString(reinterpret_cast<NamedObject*>(self)->name);  // a global of torch, as PyTorch's dtypes
+    if (!strcmp(package, "torch"))
+        return PyUnicode_FromString(reinterpret_cast<NamedObject*>(self)->name); // a global of torch, as PyTorch's dtypes
     PyObject* find = import("kindling._C", "_constant");
     return find ? Py_BuildValue("N(s)", find, reinterpret_cast<NamedObject*>(self)->name) : nullptr;
 }
@@ -52,12 +73,14 @@ static PyObject* dtype_is_floating_point(PyObject* self, void*) {
     return PyBool_FromLong(only ? only->floating : is_floating(dtype_of_named(self)));
 }
 static PyObject* dtype_is_complex(PyObject* self, void*) {
-    return PyBool_FromLong(only_named(self) ? reinterpret_cast<NamedObject*>(self)->value == named_complex : is_complex(dtype_of_named(self)));
+    return PyBool_FromLong(only_named(self) ? reinterpret_cast<NamedObject*>(self)->value == named_complex
+                                            : is_complex(dtype_of_named(self)));
 }
 static PyObject* dtype_is_signed(PyObject* self, void*) {
     if (const NamedOnly* only = only_named(self)) {
         if (only->sign == '+' || only->sign == '-') return PyBool_FromLong(only->sign == '-');
-        PyErr_SetString(PyExc_RuntimeError, only->sign == 'b' ? "Bits types are undefined" : "isSignedType not supported for quantized types");
+        PyErr_SetString(PyExc_RuntimeError,
+                        only->sign == 'b' ? "Bits types are undefined" : "isSignedType not supported for quantized types");
         return nullptr;
     }
     DType d = dtype_of_named(self);
@@ -88,12 +111,9 @@ static PyMethodDef named_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 static PyMethodDef dtype_methods[] = {
-    {"__reduce__", named_reduce, METH_NOARGS, nullptr},
-    {"__copy__", self_copy, METH_NOARGS, nullptr},
-    {"__deepcopy__", self_copy, METH_O, nullptr},
-    {"to_real", dtype_to_real, METH_NOARGS, nullptr},
-    {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
+    {"__reduce__", named_reduce, METH_NOARGS, nullptr},     {"__copy__", self_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", self_copy, METH_O, nullptr},           {"to_real", dtype_to_real, METH_NOARGS, nullptr},
+    {"to_complex", dtype_to_complex, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr},
 };
 static PyGetSetDef dtype_getset[] = {
     {"is_floating_point", dtype_is_floating_point, nullptr, nullptr, nullptr},
@@ -140,8 +160,7 @@ bool memory_format_of_object(PyObject* object, MemoryFormat& format) {
 // ---- device
 
 struct DeviceObject {
-    PyObject_HEAD
-    Device device;
+    PyObject_HEAD Device device;
 };
 static DeviceObject *cpu_device, *meta_device;
 /// What `with device:` put away in this thread; the memory goes with the outermost block.
@@ -175,16 +194,17 @@ static bool find_device_type(const char* text, size_t length, DeviceType& found)
 static bool parse_device(const char* text, Device& device) {
     const char* colon = strchr(text, ':');
     size_t length = colon ? static_cast<size_t>(colon - text) : strlen(text);
-    if (!find_device_type(text, length, device.type)) {   // perhaps a plug-in brings it
+    if (!find_device_type(text, length, device.type)) { // perhaps a plug-in brings it
         PyObject* load = import("kindling._devices", "_load_plugins");
         PyObject* trouble = load ? PyObject_CallFunction(load, "s#", text, static_cast<Py_ssize_t>(length)) : nullptr;
         Py_XDECREF(load);
         if (!trouble) return false;
         bool found = find_device_type(text, length, device.type);
         if (!found)
-            PyErr_Format(PyExc_RuntimeError, "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
-                         "mps, meta, hpu, mtia, %s device type at start of device string: %s%U", name(DeviceType::Private),
-                         std::string(text, length).c_str(), trouble);
+            PyErr_Format(PyExc_RuntimeError,
+                         "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
+                         "mps, meta, hpu, mtia, %s device type at start of device string: %s%U",
+                         name(DeviceType::Private), std::string(text, length).c_str(), trouble);
         Py_DECREF(trouble);
         if (!found) return false;
     }
@@ -230,7 +250,9 @@ bool device_of_object(PyObject* object, Device& device, bool raise) {
             device = {type, static_cast<int8_t>(index)};
             return true;
         }
-        if (raise) PyErr_SetString(PyExc_RuntimeError, index < 0 ? "Device index must not be negative" : "Cannot access accelerator device when none is available.");
+        if (raise)
+            PyErr_SetString(PyExc_RuntimeError,
+                            index < 0 ? "Device index must not be negative" : "Cannot access accelerator device when none is available.");
         return false;
     }
     if (raise) PyErr_Format(PyExc_TypeError, "device must be a torch.device, str or int, not %s", Py_TYPE(object)->tp_name);
@@ -306,7 +328,8 @@ static int set_default_device_object(PyObject* device) {
     return 0;
 }
 static PyObject* device_enter(PyObject* self, PyObject*) {
-    auto* grown = static_cast<DefaultDevice*>(PyMem_RawRealloc(device_stack, sizeof(DefaultDevice) * static_cast<size_t>(device_depth + 1)));
+    auto* grown =
+        static_cast<DefaultDevice*>(PyMem_RawRealloc(device_stack, sizeof(DefaultDevice) * static_cast<size_t>(device_depth + 1)));
     if (!grown) return PyErr_NoMemory();
     device_stack = grown;
     device_stack[device_depth] = default_device;
@@ -330,7 +353,7 @@ static PyObject* default_device_scope(PyObject*, PyObject*) {
     for (int i = 0; outer && i < device_depth; i++) PyTuple_SET_ITEM(outer, i, show(device_stack[i]));
     return outer ? Py_BuildValue("(NiN)", show(default_device), device_depth, outer) : nullptr;
 }
-static PyObject* device_call(PyObject* self, PyObject* args, PyObject*) {  // @torch.device("meta") over a function
+static PyObject* device_call(PyObject* self, PyObject* args, PyObject*) { // @torch.device("meta") over a function
     PyObject* function;
     if (!PyArg_ParseTuple(args, "O", &function)) return nullptr;
     PyObject* wrapper = import("kindling._tensor", "_with_device");
@@ -359,7 +382,11 @@ static PyObject* make_size(IntList sizes) {
 
 /// Shapes are asked for all the time and are few: the last ones are kept. A Size cannot change, so sharing shows nowhere.
 PyObject* size_object(IntList sizes) {
-    struct Entry { PyObject* object; size_t count; int64_t sizes[4]; };
+    struct Entry {
+        PyObject* object;
+        size_t count;
+        int64_t sizes[4];
+    };
     static Entry kept[64];
     if (sizes.size() > 4) return make_size(sizes);
     uint64_t hash = sizes.size();
@@ -398,7 +425,7 @@ static PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (!tuple) return nullptr;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject* item = PyTuple_GET_ITEM(tuple, i);
-        if (PyLong_Check(item) || (is_traced() && is_tensor(item) && impl_of(item)->ndim == 0)) continue;   // a size of a trace
+        if (PyLong_Check(item) || (is_traced() && is_tensor(item) && impl_of(item)->ndim == 0)) continue; // a size of a trace
         int64_t value;
         if (int_of_object(item, value) != Fit::Yes) {
             PyErr_Clear();
@@ -465,19 +492,24 @@ static PyObject* size_reduce(PyObject* self, PyObject*) {
 // ---- finfo, iinfo
 
 struct InfoObject {
-    PyObject_HEAD
-    DType dtype;
+    PyObject_HEAD DType dtype;
 };
-struct FloatFacts { int bits, digits; double eps, max, tiny, smallest; };
+struct FloatFacts {
+    int bits, digits;
+    double eps, max, tiny, smallest;
+};
 static const FloatFacts& facts(DType dtype) {
-    static constexpr FloatFacts eight[] = {{8, 0, 0.125, 448, 0x1p-6, 0x1p-9}, {8, 0, 0.25, 57344, 0x1p-14, 0x1p-16},
-        {8, 0, 0.125, 240, 0x1p-7, 0x1p-10}, {8, 0, 0.125, 57344, 0x1p-15, 0x1p-17}, {8, 0, 1, 0x1p127, 0x1p-127, 0x1p-127}};
+    static constexpr FloatFacts eight[] = {{8, 0, 0.125, 448, 0x1p-6, 0x1p-9},
+                                           {8, 0, 0.25, 57344, 0x1p-14, 0x1p-16},
+                                           {8, 0, 0.125, 240, 0x1p-7, 0x1p-10},
+                                           {8, 0, 0.125, 57344, 0x1p-15, 0x1p-17},
+                                           {8, 0, 1, 0x1p127, 0x1p-127, 0x1p-127}};
     if (is_float8(dtype)) return eight[static_cast<int>(dtype) - static_cast<int>(DType::Float8E4M3FN)];
     static constexpr FloatFacts half = {16, 3, 0x1p-10, 65504, 0x1p-14, 0x1p-24}, bfloat = {16, 2, 0x1p-7, 0x1.fep127, 0x1p-126, 0x1p-133},
-        single = {32, 6, 0x1p-23, 0x1.fffffep127, 0x1p-126, 0x1p-149},
-        wide = {64, 15, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1022, 0x1p-1074};
-    static_assert(half.max == greatest(DType::Float16) && bfloat.max == greatest(DType::BFloat16) && single.max == greatest(DType::Float32) &&
-                  wide.max == greatest(DType::Float64));
+                                single = {32, 6, 0x1p-23, 0x1.fffffep127, 0x1p-126, 0x1p-149},
+                                wide = {64, 15, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1022, 0x1p-1074};
+    static_assert(half.max == greatest(DType::Float16) && bfloat.max == greatest(DType::BFloat16) &&
+                  single.max == greatest(DType::Float32) && wide.max == greatest(DType::Float64));
     switch (to_real(dtype)) {
     case DType::Float16: return half;
     case DType::BFloat16: return bfloat;
@@ -499,7 +531,8 @@ static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) 
     if (const NamedOnly* only = object && is_dtype(object) ? only_named(object) : nullptr) {
         int value = reinterpret_cast<NamedObject*>(object)->value;
         if (floating && value == named_complex) dtype = DType::Float16;
-        else if (only->floating || only->sign == 'q') return PyErr_Format(PyExc_NotImplementedError, "\"min\" not implemented for '%s'", only->name);
+        else if (only->floating || only->sign == 'q')
+            return PyErr_Format(PyExc_NotImplementedError, "\"min\" not implemented for '%s'", only->name);
         else return PyErr_Format(PyExc_TypeError, "torch.%s() has no answer for 'torch.%s'", floating ? "finfo" : "iinfo", only->name);
         auto* self = PyObject_New(InfoObject, type);
         if (self) self->dtype = dtype;
@@ -511,7 +544,8 @@ static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) 
         return nullptr;
     }
     if (floating && category(dtype) < 2) {
-        PyErr_Format(PyExc_TypeError, "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.%s'", name(dtype));
+        PyErr_Format(PyExc_TypeError, "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.%s'",
+                     name(dtype));
         return nullptr;
     }
     if (!floating && category(dtype) >= 2) {
@@ -526,9 +560,7 @@ static PyObject* info_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) 
     if (self) self->dtype = dtype;
     return reinterpret_cast<PyObject*>(self);
 }
-static const char* info_dtype_name(DType d) {
-    return name(to_real(d));
-}
+static const char* info_dtype_name(DType d) { return name(to_real(d)); }
 static PyObject* info_bits(PyObject* self, void*) {
     DType d = info_dtype(self);
     return PyLong_FromSize_t(item_size(is_complex(d) ? to_real(d) : d) * 8);
@@ -538,7 +570,7 @@ static PyObject* finfo_eps(PyObject* self, void*) { return PyFloat_FromDouble(fa
 static PyObject* finfo_max(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).max); }
 static PyObject* finfo_min(PyObject* self, void*) {
     const FloatFacts& f = facts(info_dtype(self));
-    return PyFloat_FromDouble(f.eps == 1 ? f.tiny : -f.max);  // float8_e8m0fnu has no sign
+    return PyFloat_FromDouble(f.eps == 1 ? f.tiny : -f.max); // float8_e8m0fnu has no sign
 }
 static PyObject* finfo_tiny(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).tiny); }
 static PyObject* finfo_smallest(PyObject* self, void*) { return PyFloat_FromDouble(facts(info_dtype(self)).smallest); }
@@ -558,7 +590,8 @@ static PyObject* iinfo_min(PyObject* self, void*) {
 }
 static PyObject* info_repr(PyObject* self) {
     bool floating = Py_TYPE(self) == finfo_type;
-    PyObject *lo = floating ? finfo_min(self, nullptr) : iinfo_min(self, nullptr), *hi = floating ? finfo_max(self, nullptr) : iinfo_max(self, nullptr);
+    PyObject *lo = floating ? finfo_min(self, nullptr) : iinfo_min(self, nullptr),
+             *hi = floating ? finfo_max(self, nullptr) : iinfo_max(self, nullptr);
     PyObject* result = nullptr;
     DType d = info_dtype(self);
     if (lo && hi && floating) {
@@ -567,11 +600,12 @@ static PyObject* info_repr(PyObject* self) {
         PyObject* text[] = {PyFloat_FromDouble(f.eps), PyFloat_FromDouble(f.smallest), PyFloat_FromDouble(f.tiny)};
         std::string parts[6];
         PyObject* numbers[6] = {resolution, lo, hi, text[0], text[1], text[2]};
-        for (int i = 0; i < 6; i++) {  // as %g prints a C++ double
+        for (int i = 0; i < 6; i++) { // as %g prints a C++ double
             parts[i] = format("%g", PyFloat_AsDouble(numbers[i]));
         }
-        result = PyUnicode_FromFormat("finfo(resolution=%s, min=%s, max=%s, eps=%s, smallest_normal=%s, tiny=%s, dtype=%s)", parts[0].c_str(),
-                                      parts[1].c_str(), parts[2].c_str(), parts[3].c_str(), parts[5].c_str(), parts[5].c_str(), info_dtype_name(d));
+        result = PyUnicode_FromFormat("finfo(resolution=%s, min=%s, max=%s, eps=%s, smallest_normal=%s, tiny=%s, dtype=%s)",
+                                      parts[0].c_str(), parts[1].c_str(), parts[2].c_str(), parts[3].c_str(), parts[5].c_str(),
+                                      parts[5].c_str(), info_dtype_name(d));
         Py_XDECREF(resolution);
         for (PyObject* t : text) Py_XDECREF(t);
     } else if (lo && hi) {
@@ -592,7 +626,9 @@ static PyObject* info_compare(PyObject* a, PyObject* b, int op) {
 static PyObject* named_dtype(PyObject*, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
     if (!text) return nullptr;
-    struct Alias { const char *from, *to; };
+    struct Alias {
+        const char *from, *to;
+    };
     for (const Alias& alias : {Alias{"bit", "uint1"}, Alias{"chalf", "complex32"}})
         if (!strcmp(text, alias.from)) text = alias.to;
     for (size_t i = 0; i < std::size(named_only); i++) {
@@ -618,9 +654,7 @@ static PyObject* set_default_device(PyObject*, PyObject* device) {
     if (set_default_device_object(device) < 0) return nullptr;
     Py_RETURN_NONE;
 }
-static PyObject* get_default_device(PyObject*, PyObject*) {
-    return device_object(default_device.device);
-}
+static PyObject* get_default_device(PyObject*, PyObject*) { return device_object(default_device.device); }
 
 static NamedObject* add_named(PyObject* module, PyTypeObject* type, const char* name, int value) {
     auto* self = PyObject_New(NamedObject, type);
@@ -652,10 +686,14 @@ static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* s
 
 bool init_types(PyObject* module) {
     constexpr unsigned plain = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
-    static PyType_Slot dtype_slots[] = {SLOT(tp_repr, named_repr), SLOT(tp_methods, dtype_methods), SLOT(tp_getset, dtype_getset),
-                                        SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Slot dtype_slots[] = {SLOT(tp_repr, named_repr),
+                                        SLOT(tp_methods, dtype_methods),
+                                        SLOT(tp_getset, dtype_getset),
+                                        SLOT(tp_dealloc, simple_dealloc),
+                                        {0, nullptr}};
     static PyType_Spec dtype_spec = {"torch.dtype", sizeof(NamedObject), 0, plain, dtype_slots};
-    static PyType_Slot named_slots[] = {SLOT(tp_repr, named_repr), SLOT(tp_methods, named_methods), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Slot named_slots[] = {
+        SLOT(tp_repr, named_repr), SLOT(tp_methods, named_methods), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
     static PyType_Spec layout_spec = {"torch.layout", sizeof(NamedObject), 0, plain, named_slots};
     static PyType_Spec format_spec = {"torch.memory_format", sizeof(NamedObject), 0, plain, named_slots};
     if (!(dtype_type = add_type(module, "dtype", &dtype_spec)) || !(layout_type = add_type(module, "layout", &layout_spec)) ||
@@ -663,10 +701,13 @@ bool init_types(PyObject* module) {
         return false;
     for (int i = 0; i < dtype_count; i++)
         if (!(dtypes[i] = add_named(module, dtype_type, name(static_cast<DType>(i)), i))) return false;
-    static constexpr struct { const char* alias; DType dtype; } aliases[] = {
-        {"float", DType::Float32}, {"double", DType::Float64}, {"half", DType::Float16}, {"short", DType::Int16}, {"int", DType::Int32},
-        {"long", DType::Int64}, {"cfloat", DType::Complex64}, {"cdouble", DType::Complex128}};
-    for (auto& alias : aliases) PyModule_AddObjectRef(module, alias.alias, reinterpret_cast<PyObject*>(dtypes[static_cast<int>(alias.dtype)]));
+    static constexpr struct {
+        const char* alias;
+        DType dtype;
+    } aliases[] = {{"float", DType::Float32}, {"double", DType::Float64}, {"half", DType::Float16},     {"short", DType::Int16},
+                   {"int", DType::Int32},     {"long", DType::Int64},     {"cfloat", DType::Complex64}, {"cdouble", DType::Complex128}};
+    for (auto& alias : aliases)
+        PyModule_AddObjectRef(module, alias.alias, reinterpret_cast<PyObject*>(dtypes[static_cast<int>(alias.dtype)]));
     static constexpr const char* format_names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
     for (int i = 0; i < 4; i++)
         if (!(memory_formats[i] = add_named(module, memory_format_type, format_names[i], i))) return false;
@@ -674,45 +715,61 @@ bool init_types(PyObject* module) {
         if (!(layouts[i] = add_named(module, layout_type, name(static_cast<Layout>(i)), i))) return false;
     PyModule_AddObjectRef(module, "legacy_contiguous_format", reinterpret_cast<PyObject*>(memory_formats[0]));
 
-    static PyMethodDef device_methods[] = {
-        {"__reduce__", device_reduce, METH_NOARGS, nullptr}, {"__enter__", device_enter, METH_NOARGS, nullptr},
-        {"__exit__", device_exit, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                           {"__enter__", device_enter, METH_NOARGS, nullptr},
+                                           {"__exit__", device_exit, METH_VARARGS, nullptr},
+                                           {nullptr, nullptr, 0, nullptr}};
     static PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullptr},
                                           {"index", device_get_index, nullptr, nullptr, nullptr},
                                           {nullptr, nullptr, nullptr, nullptr, nullptr}};
-    static PyType_Slot device_slots[] = {SLOT(tp_new, device_new), SLOT(tp_repr, device_repr), SLOT(tp_str, device_str), SLOT(tp_hash, device_hash),
-                                         SLOT(tp_richcompare, device_compare), SLOT(tp_call, device_call), SLOT(tp_methods, device_methods),
-                                         SLOT(tp_getset, device_getset), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
+    static PyType_Slot device_slots[] = {SLOT(tp_new, device_new),
+                                         SLOT(tp_repr, device_repr),
+                                         SLOT(tp_str, device_str),
+                                         SLOT(tp_hash, device_hash),
+                                         SLOT(tp_richcompare, device_compare),
+                                         SLOT(tp_call, device_call),
+                                         SLOT(tp_methods, device_methods),
+                                         SLOT(tp_getset, device_getset),
+                                         SLOT(tp_dealloc, simple_dealloc),
+                                         {0, nullptr}};
     static PyType_Spec device_spec = {"torch.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
     if (!(device_type = add_type(module, "device", &device_spec))) return false;
     cpu_device = reinterpret_cast<DeviceObject*>(new_device({DeviceType::CPU, -1}));
     meta_device = reinterpret_cast<DeviceObject*>(new_device({DeviceType::Meta, -1}));
 
-    static PyMethodDef size_methods[] = {{"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr},
-                                         {nullptr, nullptr, 0, nullptr}};
-    static PyType_Slot size_slots[] = {SLOT(tp_new, size_new), SLOT(tp_repr, size_repr), SLOT(sq_concat, size_concat), SLOT(sq_repeat, size_repeat),
-                                       SLOT(nb_add, size_add), SLOT(mp_subscript, size_subscript), SLOT(tp_methods, size_methods), {0, nullptr}};
+    static PyMethodDef size_methods[] = {
+        {"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    static PyType_Slot size_slots[] = {
+        SLOT(tp_new, size_new), SLOT(tp_repr, size_repr),           SLOT(sq_concat, size_concat),   SLOT(sq_repeat, size_repeat),
+        SLOT(nb_add, size_add), SLOT(mp_subscript, size_subscript), SLOT(tp_methods, size_methods), {0, nullptr}};
     static PyType_Spec size_spec = {"torch.Size", 0, 0, Py_TPFLAGS_DEFAULT, size_slots};
     if (!(size_type = add_type(module, "Size", &size_spec, reinterpret_cast<PyObject*>(&PyTuple_Type)))) return false;
 
-    static PyGetSetDef finfo_getset[] = {
-        {"bits", info_bits, nullptr, nullptr, nullptr}, {"eps", finfo_eps, nullptr, nullptr, nullptr}, {"max", finfo_max, nullptr, nullptr, nullptr},
-        {"min", finfo_min, nullptr, nullptr, nullptr}, {"tiny", finfo_tiny, nullptr, nullptr, nullptr},
-        {"smallest_normal", finfo_tiny, nullptr, nullptr, nullptr}, {"resolution", finfo_resolution, nullptr, nullptr, nullptr},
-        {"dtype", info_name, nullptr, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyGetSetDef finfo_getset[] = {{"bits", info_bits, nullptr, nullptr, nullptr},
+                                         {"eps", finfo_eps, nullptr, nullptr, nullptr},
+                                         {"max", finfo_max, nullptr, nullptr, nullptr},
+                                         {"min", finfo_min, nullptr, nullptr, nullptr},
+                                         {"tiny", finfo_tiny, nullptr, nullptr, nullptr},
+                                         {"smallest_normal", finfo_tiny, nullptr, nullptr, nullptr},
+                                         {"resolution", finfo_resolution, nullptr, nullptr, nullptr},
+                                         {"dtype", info_name, nullptr, nullptr, nullptr},
+                                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
     (void)finfo_smallest;
-    static PyType_Slot finfo_slots[] = {SLOT(tp_new, info_new), SLOT(tp_repr, info_repr), SLOT(tp_richcompare, info_compare),
+    static PyType_Slot finfo_slots[] = {SLOT(tp_new, info_new),        SLOT(tp_repr, info_repr),         SLOT(tp_richcompare, info_compare),
                                         SLOT(tp_getset, finfo_getset), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
     static PyType_Spec finfo_spec = {"torch.finfo", sizeof(InfoObject), 0, Py_TPFLAGS_DEFAULT, finfo_slots};
-    static PyGetSetDef iinfo_getset[] = {
-        {"bits", info_bits, nullptr, nullptr, nullptr}, {"max", iinfo_max, nullptr, nullptr, nullptr}, {"min", iinfo_min, nullptr, nullptr, nullptr},
-        {"dtype", info_name, nullptr, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
-    static PyType_Slot iinfo_slots[] = {SLOT(tp_new, info_new), SLOT(tp_repr, info_repr), SLOT(tp_richcompare, info_compare),
+    static PyGetSetDef iinfo_getset[] = {{"bits", info_bits, nullptr, nullptr, nullptr},
+                                         {"max", iinfo_max, nullptr, nullptr, nullptr},
+                                         {"min", iinfo_min, nullptr, nullptr, nullptr},
+                                         {"dtype", info_name, nullptr, nullptr, nullptr},
+                                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyType_Slot iinfo_slots[] = {SLOT(tp_new, info_new),        SLOT(tp_repr, info_repr),         SLOT(tp_richcompare, info_compare),
                                         SLOT(tp_getset, iinfo_getset), SLOT(tp_dealloc, simple_dealloc), {0, nullptr}};
     static PyType_Spec iinfo_spec = {"torch.iinfo", sizeof(InfoObject), 0, Py_TPFLAGS_DEFAULT, iinfo_slots};
     if (!(finfo_type = add_type(module, "finfo", &finfo_spec)) || !(iinfo_type = add_type(module, "iinfo", &iinfo_spec))) return false;
 
-    static PyMethodDef functions[] = {{"_constant", constant, METH_O, nullptr}, {"_named_dtype", named_dtype, METH_O, nullptr},
+    static PyMethodDef functions[] = {{"_constant", constant, METH_O, nullptr},
+                                      {"_named_dtype", named_dtype, METH_O, nullptr},
                                       {"_set_default_device", set_default_device, METH_O, nullptr},
                                       {"_default_device_scope", default_device_scope, METH_NOARGS, nullptr},
                                       {"_get_default_device", get_default_device, METH_NOARGS, nullptr},
@@ -721,4 +778,4 @@ bool init_types(PyObject* module) {
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

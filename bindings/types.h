@@ -30,4 +30,4 @@ PyObject* size_of_tuple(PyObject* tuple);
 bool layout_of_object(PyObject* object, Layout& layout);
 bool memory_format_of_object(PyObject* object, MemoryFormat& format);
 
-}  // namespace kindling::python
+} // namespace kindling::python

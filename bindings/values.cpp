@@ -16,7 +16,7 @@ static PyObject *error_module, *lin_alg_error, *out_of_memory_error, *internal_e
 static PyObject* error_class(PyObject*& kept, const char* name, const char* submodule) {
     if (!kept) {
         PyObject* made = PyErr_NewException(name, PyExc_RuntimeError, nullptr);
-        if (kept) Py_XDECREF(made);     // by another thread, meanwhile
+        if (kept) Py_XDECREF(made); // by another thread, meanwhile
         else if ((kept = made) && submodule) set_module(reinterpret_cast<PyTypeObject*>(made), submodule);
     }
     return kept ? kept : PyExc_RuntimeError;
@@ -49,9 +49,7 @@ PyObject* set_error() {
         PyErr_SetString(class_of(ErrorKind::OutOfMemory), "not enough memory: a list longer than any memory");
     } catch (const std::exception& error) {
         PyErr_Format(class_of(ErrorKind::Internal), "internal error: %s. Please report it.", error.what());
-    } catch (...) {
-        PyErr_SetString(class_of(ErrorKind::Internal), "internal error of an unknown kind. Please report it.");
-    }
+    } catch (...) { PyErr_SetString(class_of(ErrorKind::Internal), "internal error of an unknown kind. Please report it."); }
     return nullptr;
 }
 
@@ -60,7 +58,10 @@ void throw_python() { throw Error(ErrorKind::Python, std::string()); }
 static PyObject* set_package(PyObject*, PyObject* name);
 
 PyObject* error_class_by_name(PyObject*, PyObject* name) {
-    struct { const char* name; ErrorKind kind; } const classes[] = {
+    struct {
+        const char* name;
+        ErrorKind kind;
+    } const classes[] = {
         {"_LinAlgError", ErrorKind::LinAlg}, {"OutOfMemoryError", ErrorKind::OutOfMemory}, {"InternalError", ErrorKind::Internal}};
     for (auto& each : classes)
         if (PyUnicode_CompareWithASCIIString(name, each.name) == 0) return Py_NewRef(class_of(each.kind));
@@ -70,7 +71,8 @@ PyObject* error_class_by_name(PyObject*, PyObject* name) {
 bool init_errors(PyObject* module) {
     error_module = module;
     static PyMethodDef functions[] = {{"_error_class", error_class_by_name, METH_O, nullptr},
-                                      {"_set_package", set_package, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+                                      {"_set_package", set_package, METH_O, nullptr},
+                                      {nullptr, nullptr, 0, nullptr}};
     return PyModule_AddFunctions(module, functions) == 0;
 }
 
@@ -83,7 +85,10 @@ PyObject* import(const char* module, const char* attribute) {
 }
 
 const char* package = "kindling";
-struct Placed { PyTypeObject* type; const char* submodule; };
+struct Placed {
+    PyTypeObject* type;
+    const char* submodule;
+};
 static Placed placed[64];
 static int placed_count = 0;
 
@@ -174,7 +179,7 @@ bool scalar_of_object(PyObject* object, Scalar& scalar) {
 }
 
 bool flag_of(const char* function, const char* name, PyObject* object) {
-    Scalar scalar;   // NumPy's bool is one too
+    Scalar scalar; // NumPy's bool is one too
     if (!PyBool_Check(object) && (PyLong_Check(object) || !scalar_of_object(object, scalar) || !scalar.is_bool()))
         fail(ErrorKind::Type, "%s(): argument '%s' must be bool, not %s", function, name, Py_TYPE(object)->tp_name);
     return object == Py_True || scalar.to_bool();
@@ -210,9 +215,8 @@ PyObject* to_python(Value& value, bool consume) {
     case Value::Tag::BoolList: return list([&](uint32_t i) { return PyBool_FromLong(value.bools[i]); });
     case Value::Tag::ScalarList: return list([&](uint32_t i) { return scalar_object(value.scalars[i]); });
     case Value::Tag::TextList:
-        return list([&](uint32_t i) {
-            return PyUnicode_FromStringAndSize(value.texts[i].data(), static_cast<Py_ssize_t>(value.texts[i].size()));
-        });
+        return list(
+            [&](uint32_t i) { return PyUnicode_FromStringAndSize(value.texts[i].data(), static_cast<Py_ssize_t>(value.texts[i].size())); });
     case Value::Tag::TensorList:
         if (consume) {
             std::vector<Tensor> tensors = value.take_list();
@@ -232,4 +236,4 @@ PyObject* to_python(Value& value, bool consume) {
     Py_RETURN_NONE;
 }
 
-}  // namespace kindling::python
+} // namespace kindling::python

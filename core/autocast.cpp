@@ -9,7 +9,7 @@
 
 namespace kindling {
 
-Tensor cast_for_autocast(const Tensor& tensor, DType dtype);  // operators/copying.cpp
+Tensor cast_for_autocast(const Tensor& tensor, DType dtype); // operators/copying.cpp
 
 struct KeptCast {
     Tensor source, cast;
@@ -40,11 +40,13 @@ static bool eligible(const TensorImpl* tensor) {
 
 static Tensor cast(TensorImpl* tensor, DType target) {
     Tensor source = Tensor::share(tensor);
-    bool keep = thread_state.autocast_cache && target == lower_dtype() && tensor->dtype == DType::Float32 && tensor->requires_grad && !tensor->is_view;
+    bool keep = thread_state.autocast_cache && target == lower_dtype() && tensor->dtype == DType::Float32 && tensor->requires_grad &&
+                !tensor->is_view;
     if (!keep) return cast_for_autocast(source, target);
     uint32_t version = tensor->version ? tensor->version->load() : 0;
     if (cache)
-        if (auto found = cache->find(tensor); found != cache->end() && found->second.version == version && found->second.cast.dtype() == target)
+        if (auto found = cache->find(tensor);
+            found != cache->end() && found->second.version == version && found->second.cast.dtype() == target)
             return found->second.cast;
     Tensor result = cast_for_autocast(source, target);
     // A cast made without grad mode has no history, and must not serve where it is wanted.
@@ -60,7 +62,9 @@ static DType widest(const Operator& op, const Value* arguments) {
     each_tensor(op, arguments, [&](const TensorImpl* tensor) {
         if (!eligible(tensor)) return;
         if (tensor->dtype == DType::Float32) target = DType::Float32;
-        else KINDLING_CHECK(Runtime, tensor->dtype == lower_dtype() || target == DType::Float32, "Unexpected floating ScalarType in at::autocast::prioritize");
+        else
+            KINDLING_CHECK(Runtime, tensor->dtype == lower_dtype() || target == DType::Float32,
+                           "Unexpected floating ScalarType in at::autocast::prioritize");
     });
     return target;
 }
@@ -101,4 +105,4 @@ void call_autocast(const Operator& op, Value* arguments, Value* results) {
     call(op, values, results);
 }
 
-}  // namespace kindling
+} // namespace kindling

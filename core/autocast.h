@@ -15,4 +15,4 @@ bool autocast_on();
 /// Casts of leaves that require grad are kept, so that a weight used often is cast, and its gradient cast back, once.
 void clear_autocast_cache();
 
-}  // namespace kindling
+} // namespace kindling

@@ -9,7 +9,8 @@
 namespace kindling {
 
 void fail_batched() {
-    fail(ErrorKind::Mapped, "vmap: cannot access the memory of a Tensor that is mapped over: what is done with it is done to all slices at once");
+    fail(ErrorKind::Mapped,
+         "vmap: cannot access the memory of a Tensor that is mapped over: what is done with it is done to all slices at once");
 }
 
 uint64_t BatchLevel::next_id() {
@@ -21,7 +22,8 @@ uint64_t BatchLevel::next_id() {
 static Ref<Storage> storage_of(Batch batch) {
     const size_t bytes = batch.inner.storage()->bytes;
     const Device device = batch.inner.device();
-    return Storage::adopt(nullptr, bytes, [](void* context, void*, size_t) { delete static_cast<Batch*>(context); }, new Batch(std::move(batch)), device);
+    return Storage::adopt(
+        nullptr, bytes, [](void* context, void*, size_t) { delete static_cast<Batch*>(context); }, new Batch(std::move(batch)), device);
 }
 
 Tensor make_batched(Tensor inner, Ref<BatchLevel> level, bool batched) {
@@ -48,12 +50,12 @@ Tensor view_batched(const Tensor& source, IntList sizes, IntList strides, int64_
     const Tensor& inner = batch.inner;
     Tensor whole;
     if (batch.batched) {
-        Sizes all{inner.size(0)}, steps{inner.stride(0) * static_cast<int64_t>(inner.element_size()) / static_cast<int64_t>(item_size(dtype))};
+        Sizes all{inner.size(0)},
+            steps{inner.stride(0) * static_cast<int64_t>(inner.element_size()) / static_cast<int64_t>(item_size(dtype))};
         for (int64_t size : sizes) all.push_back(size);
         for (int64_t stride : strides) steps.push_back(stride);
         whole = make_view(inner, all, steps, offset, dtype);
-    } else
-        whole = make_view(inner, sizes, strides, offset, dtype);
+    } else whole = make_view(inner, sizes, strides, offset, dtype);
     Tensor view = make_batched(std::move(whole), batch.level, batch.batched);
     tie_view(view.impl(), source.impl());
     return view;
@@ -135,9 +137,12 @@ void close_grad_level() {
 }
 
 void check_not_captured(const TensorImpl* written, const Operator& op) {
-    KINDLING_CHECK(Runtime, written->born >= open_grad, "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation (aten::%s%s%s) that "
-                   "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.",
-                   op.name(), *op.overload() ? "." : "", op.overload());
+    KINDLING_CHECK(
+        Runtime, written->born >= open_grad,
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation (aten::%s%s%s) that "
+        "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the "
+        "mutated Tensor(s) as inputs.",
+        op.name(), *op.overload() ? "." : "", op.overload());
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -12,27 +12,29 @@ enum class Randomness : uint8_t { Error, Different, Same };
 
 /// One use of vmap.
 struct BatchLevel : RefCounted {
-    uint64_t id;                       // increases from level to level: an inner vmap has a higher one than those around it
-    int64_t size;                      // how many slices
-    int depth = 1;                     // as PyTorch numbers it: 1 is the outermost transform of any kind
+    uint64_t id;   // increases from level to level: an inner vmap has a higher one than those around it
+    int64_t size;  // how many slices
+    int depth = 1; // as PyTorch numbers it: 1 is the outermost transform of any kind
     Randomness randomness = Randomness::Error;
-    bool open = true;                  // the mapped function still runs
-    BatchLevel* outer = nullptr;       // while it is open
+    bool open = true;            // the mapped function still runs
+    BatchLevel* outer = nullptr; // while it is open
     explicit BatchLevel(int64_t slices) : id(next_id()), size(slices) {}
     /// A new id, higher than all others. Backward does this to a vmap that has ended: its saved tensors wrap gradients that may be
     /// batched by a later vmap.
     void renew() { id = next_id(); }
     static uint64_t next_id();
 };
-inline void release(BatchLevel* level) { if (level->drop()) delete level; }
+inline void release(BatchLevel* level) {
+    if (level->drop()) delete level;
+}
 
 /// One use of another transform. It wraps no tensors: what is made while it is open carries its id (TensorImpl::born), so that a write
 /// to an older tensor can be told from one to its own.
 struct GradLevel {
     enum class Kind : uint8_t { Grad, Jvp, Functionalize } kind;
-    uint32_t id;                       // increases; of Functionalize: that of the level around it
+    uint32_t id; // increases; of Functionalize: that of the level around it
     int depth;
-    bool grad_mode;                    // whether graphs were recorded around it
+    bool grad_mode; // whether graphs were recorded around it
     GradLevel* outer;
 };
 void open_level(GradLevel::Kind kind);
@@ -44,7 +46,7 @@ void check_not_captured(const TensorImpl* written, const Operator& op);
 struct Batch {
     Tensor inner;
     Ref<BatchLevel> level;
-    bool batched;                      // false: no batch dimension; a constant at this level
+    bool batched; // false: no batch dimension; a constant at this level
 };
 
 /// Null of a tensor that is not batched.
@@ -101,4 +103,4 @@ bool call_batched(const Operator& op, Value* arguments, Value* results);
 /// arguments, the operator is called with it as a batched tensor without a batch dimension; else the result is false.
 bool call_lifted(const Operator& op, Value* arguments, Value* results);
 
-}  // namespace kindling
+} // namespace kindling

@@ -1,6 +1,6 @@
 // core/dispatch.cpp: the layers of a call, and the boxing of arguments of generated C++ functions.
-#include "core/batch.h"
 #include "core/dispatch.h"
+#include "core/batch.h"
 #include "core/named.h"
 #include "core/opaque.h"
 #include "core/profile.h"
@@ -38,16 +38,17 @@ void (*retake_lock)(void*) = nullptr;
         const Argument& argument = op.schema->arguments[static_cast<size_t>(at)];
         if (v.tag == Value::Tag::Tensor) {
             look(v.tensor, std::string_view(argument.name) == "shape");
-        } else if (v.tag == Value::Tag::TensorList && !(argument.optional_items && first && first->is_meta())) {   // indices of any device
+        } else if (v.tag == Value::Tag::TensorList && !(argument.optional_items && first && first->is_meta())) { // indices of any device
             for (uint32_t j = 0; j < v.size; j++)
                 if (v.tensors[j].defined()) look(v.tensors[j].impl(), false);
         }
     }
-    const bool writes = op.has(trait::Broadcasts) && op.functional == &op && op.form == Form::Inplace;   // copy_ says what it refuses
+    const bool writes = op.has(trait::Broadcasts) && op.functional == &op && op.form == Form::Inplace; // copy_ says what it refuses
     bool checked = (op.body == Body::Kernel && !writes) || op.body == Body::Pointwise;
     if (!checked) return meta;
     if ((mixed && meta) || (late && (op.body == Body::Kernel || op.form == Form::Inplace)))
-        fail(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found at least two devices, meta and cpu!", op.name());
+        fail(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found at least two devices, meta and cpu!",
+             op.name());
     return meta;
 }
 
@@ -55,7 +56,8 @@ void (*retake_lock)(void*) = nullptr;
 [[gnu::cold, noreturn]] static void refuse_float8(const Operator& op, const Value* arguments) {
     DType narrow = asked_dtype(op, arguments), common = DType::None;
     each_tensor(op, arguments, [&](const TensorImpl* tensor) {
-        if (op.body == Body::Pointwise && op.form == Form::Functional && tensor->ndim) common = common == DType::None ? tensor->dtype : promote_or_fail(common, tensor->dtype);
+        if (op.body == Body::Pointwise && op.form == Form::Functional && tensor->ndim)
+            common = common == DType::None ? tensor->dtype : promote_or_fail(common, tensor->dtype);
         if (!is_float8(narrow)) narrow = tensor->dtype;
     });
     fail(ErrorKind::NotImplemented, "\"%s_cpu\" not implemented for '%s'", op.functional->name(), scalar_type_name(narrow));
@@ -79,7 +81,7 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
 }
 
 // operators/forms.cpp
-Tensor resolve_lazy_bits(const Tensor& tensor);  // conj and neg made real
+Tensor resolve_lazy_bits(const Tensor& tensor); // conj and neg made real
 void write_result(const Tensor& target, const Tensor& result);
 
 /// A call with lazily conjugated or negated arguments for a kernel that does not know of them: it gets copies without the
@@ -88,7 +90,10 @@ void write_result(const Tensor& target, const Tensor& result);
 static void call_resolved(const Operator& op, Value* arguments, Value* results) {
     const bool reads = op.has(trait::KeepsConj), writes = reads && op.functional == &op;
     auto is_lazy = [](const TensorImpl* tensor) { return (tensor->key & (key::Conj | key::Neg)) != 0; };
-    struct Written { TensorImpl* original; Tensor copy; };
+    struct Written {
+        TensorImpl* original;
+        Tensor copy;
+    };
     std::vector<Tensor> keep;
     std::vector<Written> written;
     std::vector<std::vector<Tensor>> lists;
@@ -116,7 +121,7 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
         v.tensors = lists.back().data();
     }
     op.kernel(op, resolved, results);
-    for (const Written& each : written) {  // the caller's tensor is the one that was to be written
+    for (const Written& each : written) { // the caller's tensor is the one that was to be written
         Tensor target = Tensor::share(each.original);
         write_result(target, each.copy);
         for (size_t r = 0; r < op.schema->results.size(); r++)
@@ -135,20 +140,23 @@ static void call_recording(const Operator& op, Value* arguments, Value* results)
     const Operator& home = *op.functional;
     constexpr uint64_t by_value = trait::Random | trait::ShapeByValue | trait::RaisesByValue | trait::NumberByValue;
     // Scalar bodies raise for integers alone (a division by zero, a negative power).
-    const bool raises = home.has(by_value) && (home.body != Body::Pointwise || any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
+    const bool raises =
+        home.has(by_value) &&
+        (home.body != Body::Pointwise || any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
     const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
                          (!raises && (home.body == Body::View || home.body == Body::Pointwise || home.loop != LoopKind::None));
     if (records && !op.added.load(std::memory_order_relaxed)) return op.kernel(op, arguments, results);
     for (size_t i = 0; i < op.argument_count(); i++) {
         const Value& v = arguments[i];
         const bool writes = op.schema->arguments[i].mutated;
-        if (home.rule && !writes) continue;      // what its computing half reads is asked for by run_kernel
+        if (home.rule && !writes) continue; // what its computing half reads is asked for by run_kernel
         auto settle_one = [&](const TensorImpl* tensor) {
             if (tensor->storage) writes ? tensor->storage->data() : tensor->storage->data_to_read();
         };
         if (v.tag == Value::Tag::Tensor) settle_one(v.tensor);
         else if (v.tag == Value::Tag::TensorList)
-            for (uint32_t j = 0; j < v.size; j++) if (v.tensors[j].defined()) settle_one(v.tensors[j].impl());
+            for (uint32_t j = 0; j < v.size; j++)
+                if (v.tensors[j].defined()) settle_one(v.tensors[j].impl());
     }
     RunNow now;
     // A program's own operator may do anything.
@@ -168,7 +176,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     }
     if (word & key::Profile) return call_profiled(op, word, arguments, results);
     if (word & key::Autocast) return call_autocast(op, arguments, results);
-    if (word & key::Trace && !(word & key::Wrapped)) return call_traced(op, word, arguments, results);   // of mapped calls, what they come to
+    if (word & key::Trace && !(word & key::Wrapped)) return call_traced(op, word, arguments, results); // of mapped calls, what they come to
     if (word & key::Layout && (op.composite || !(word & (key::Dispatch | key::Mode))) && call_sparse_parts(op, arguments, results)) return;
     if (word & key::Wrapped) [[unlikely]] {
         // What is recorded below the newest level is a constant there.
@@ -179,7 +187,8 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if (word & key::Dual && call_forward(op, arguments, results)) return;
     if (word & key::Autograd) {
         const AddedKernels* added = op.added.load(std::memory_order_relaxed);
-        if (added && added->layers[static_cast<int>(Layer::Autograd)].kernel) [[unlikely]] return call_added(op, arguments, results);
+        if (added && added->layers[static_cast<int>(Layer::Autograd)].kernel) [[unlikely]]
+            return call_added(op, arguments, results);
         if (thread_state.grad_mode && !thread_state.inference_mode) return call_autograd(op, arguments, results);
         word &= ~static_cast<uint32_t>(key::Autograd);
     }
@@ -188,8 +197,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if ((word & (key::Conj | key::Neg)) && op.body != Body::View && !(op.has(trait::KeepsConj) && op.functional == &op))
         return call_resolved(op, arguments, results);
     if (word & key::Float8 && op.body != Body::View && !op.has(trait::TakesFloat8)) refuse_float8(op, arguments);
-    if (word & key::Layout)
-        return call_sparse(op, arguments, results);
+    if (word & key::Layout) return call_sparse(op, arguments, results);
     if (word & key::Private) return call_private(op, arguments, results);
     if (word & key::Deferred) return call_recording(op, arguments, results);
     op.kernel(op, arguments, results);
@@ -216,4 +224,4 @@ void call_by_name(const char* name, const char* overload, std::atomic<const Oper
     call(*op, arguments, results);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -22,7 +22,10 @@ template <class Test> inline bool any_tensor(const Operator& op, const Value* ar
 }
 
 template <class Visit> inline void each_tensor(const Operator& op, const Value* arguments, Visit visit) {
-    any_tensor(op, arguments, [&](TensorImpl* tensor) { visit(tensor); return false; });
+    any_tensor(op, arguments, [&](TensorImpl* tensor) {
+        visit(tensor);
+        return false;
+    });
 }
 
 /// The dtype and the layout that a call of a factory and its like names.
@@ -43,7 +46,8 @@ void call_layers(const Operator& op, uint32_t word, Value* arguments, Value* res
 
 inline void call(const Operator& op, Value* arguments, Value* results) {
     uint32_t word = (key_word(op, arguments) | thread_state.include) & ~thread_state.exclude & key::slow;
-    if (word == 0) [[likely]] return op.kernel(op, arguments, results);
+    if (word == 0) [[likely]]
+        return op.kernel(op, arguments, results);
     call_layers(op, word, arguments, results);
 }
 
@@ -59,7 +63,7 @@ inline bool runs_plainly(std::initializer_list<const Tensor*> tensors) {
 
 /// autograd/: the highest level of forward mode at or below `cap` at which a tensor has a tangent, 0 if there is none.
 uint64_t level_of(TensorImpl* impl, uint64_t cap);
-bool is_followed_below(const Tensor& tensor);   // of a batched tensor: at some level below
+bool is_followed_below(const Tensor& tensor); // of a batched tensor: at some level below
 /// Whether the tape records what comes of a tensor, or forward mode follows it.
 inline bool is_followed(const Tensor& tensor) {
     if (!tensor.defined()) return false;
@@ -103,11 +107,13 @@ extern void (*retake_lock)(void*);
 class Unlocked {
 public:
     explicit Unlocked(bool worth_it) : state_(worth_it && release_lock ? release_lock() : nullptr) {}
-    ~Unlocked() { if (state_) retake_lock(state_); }
+    ~Unlocked() {
+        if (state_) retake_lock(state_);
+    }
     Unlocked(const Unlocked&) = delete;
 
 private:
     void* state_;
 };
 
-}  // namespace kindling
+} // namespace kindling

@@ -32,4 +32,4 @@ std::string format(const char* pattern, ...) {
     return text;
 }
 
-}  // namespace kindling
+} // namespace kindling

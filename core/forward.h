@@ -10,4 +10,4 @@ namespace kindling {
 /// Texts with a zero behind each: a letter for the result, and one for each argument, with an "o" before it if it is optional.
 extern const char forward_letters[];
 
-}  // namespace kindling
+} // namespace kindling

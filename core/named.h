@@ -38,7 +38,9 @@ template <Literal name, Literal overload, class R, class... A> R call_outs(const
     static constinit std::atomic<const Operator*> found{nullptr};
     Value given[] = {Value(arguments)...}, results[std::tuple_size_v<R>];
     call_by_name(name.text, overload.text, found, given, results);
-    return [&]<size_t... I>(std::index_sequence<I...>) { return R{results[I].take_tensor()...}; }(std::make_index_sequence<std::tuple_size_v<R>>());
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+        return R{results[I].take_tensor()...};
+    }(std::make_index_sequence<std::tuple_size_v<R>>());
 }
 
-}  // namespace kindling
+} // namespace kindling

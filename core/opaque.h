@@ -7,4 +7,4 @@ namespace kindling {
 /// that were put off and read the same stay so.
 extern constinit thread_local bool in_opaque_kernel __attribute__((tls_model("initial-exec")));
 
-}  // namespace kindling
+} // namespace kindling

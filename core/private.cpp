@@ -9,7 +9,7 @@
 
 namespace kindling {
 
-void copy_into(const Tensor& target, const Tensor& source);   // operators/copying.cpp
+void copy_into(const Tensor& target, const Tensor& source); // operators/copying.cpp
 
 static Layer layer_of(DeviceType type) {
     return static_cast<Layer>(static_cast<int>(Layer::Private) + static_cast<int>(type) - static_cast<int>(DeviceType::Private));
@@ -18,8 +18,8 @@ static Layer layer_of(DeviceType type) {
 static void move_bytes(Storage* to, size_t to_offset, Storage* from, size_t from_offset, size_t bytes) {
     if (!bytes) return;
     PrivateDevice& device = private_device(is_private(to->device.type) ? to->device.type : from->device.type);
-    device.copy(device.context, static_cast<char*>(to->data()) + to_offset, to->device, static_cast<const char*>(from->data()) + from_offset,
-                from->device, bytes);
+    device.copy(device.context, static_cast<char*>(to->data()) + to_offset, to->device,
+                static_cast<const char*>(from->data()) + from_offset, from->device, bytes);
 }
 
 Tensor host_copy(const Tensor& tensor) {
@@ -37,17 +37,20 @@ static void write_back(const Tensor& target, const Tensor& host) {
     TensorImpl* impl = target.impl();
     size_t item = item_size(impl->dtype), bytes = impl->numel ? checked_bytes(target.sizes(), target.strides(), 0, item) : 0;
     Tensor whole = host;
-    bool same = impl->non_overlapping_dense && !((impl->key ^ host.impl()->key) & (key::Conj | key::Neg)) && host.strides() == target.strides() && host.dtype() == target.dtype() && host.sizes() == target.sizes();
+    bool same = impl->non_overlapping_dense && !((impl->key ^ host.impl()->key) & (key::Conj | key::Neg)) &&
+                host.strides() == target.strides() && host.dtype() == target.dtype() && host.sizes() == target.sizes();
     if (!same) {
         whole = host_copy(target);
         copy_into(whole, host);
     }
-    move_bytes(impl->storage, static_cast<size_t>(impl->offset) * item, whole.storage(), static_cast<size_t>(whole.storage_offset()) * item, bytes);
+    move_bytes(impl->storage, static_cast<size_t>(impl->offset) * item, whole.storage(), static_cast<size_t>(whole.storage_offset()) * item,
+               bytes);
 }
 
 static Tensor to_device(const Tensor& host, Device device) {
     bool dense = host.impl()->non_overlapping_dense;
-    Tensor result = dense ? make_tensor(host.sizes(), host.strides(), host.dtype(), device) : make_tensor(host.sizes(), host.dtype(), device);
+    Tensor result =
+        dense ? make_tensor(host.sizes(), host.strides(), host.dtype(), device) : make_tensor(host.sizes(), host.dtype(), device);
     write_back(result, host);
     return result;
 }
@@ -65,7 +68,11 @@ void copy_between_devices(const Tensor& target, const Tensor& source) {
 
 /// Runs an operator on the host: arguments copied there, what it writes and gives copied back.
 static void call_on_host(const Operator& op, Value* arguments, Value* results, Device device) {
-    struct Kept { TensorImpl* original; Tensor host; bool written; };
+    struct Kept {
+        TensorImpl* original;
+        Tensor host;
+        bool written;
+    };
     std::vector<Kept> kept;
     std::vector<std::vector<Tensor>> lists;
     Value values[64];
@@ -73,7 +80,10 @@ static void call_on_host(const Operator& op, Value* arguments, Value* results, D
     auto bring = [&](TensorImpl* impl, bool written) -> TensorImpl* {
         if (!(impl->key & key::Private)) return impl;
         for (Kept& k : kept)
-            if (k.original == impl) { k.written |= written; return k.host.impl(); }
+            if (k.original == impl) {
+                k.written |= written;
+                return k.host.impl();
+            }
         kept.push_back({impl, host_copy(Tensor::share(impl)), written});
         return kept.back().host.impl();
     };
@@ -87,7 +97,9 @@ static void call_on_host(const Operator& op, Value* arguments, Value* results, D
         if (v.tag != Value::Tag::TensorList) continue;
         std::vector<Tensor> list;
         for (uint32_t j = 0; j < v.size; j++)
-            list.push_back(v.tensors[j].defined() ? Tensor::share(bring(v.tensors[j].impl(), op.schema->arguments[op.list_positions[i]].mutated)) : Tensor());
+            list.push_back(v.tensors[j].defined()
+                               ? Tensor::share(bring(v.tensors[j].impl(), op.schema->arguments[op.list_positions[i]].mutated))
+                               : Tensor());
         lists.push_back(std::move(list));
         v.tensors = lists.back().data();
     }
@@ -127,7 +139,7 @@ static void call_on_host(const Operator& op, Value* arguments, Value* results, D
 static bool run_added(const Operator& op, const AddedKernels& added, Layer layer, Value* arguments, Value* results) {
     auto& found = added.layers[static_cast<int>(layer)];
     if (!found.kernel) return false;
-    Operator one;   // what a kernel may ask of its operator
+    Operator one; // what a kernel may ask of its operator
     one.schema = op.schema;
     one.form = op.form;
     one.context = found.context;
@@ -154,7 +166,7 @@ void call_private(const Operator& op, Value* arguments, Value* results) {
     if (const AddedKernels* added = op.added.load(std::memory_order_acquire)) {
         for (Layer layer : {layer_of(device.type), Layer::Explicit, Layer::Implicit}) {
             if (!added->layers[static_cast<int>(layer)].kernel) continue;
-            thread_state.exclude &= ~static_cast<uint32_t>(key::Private);   // what the kernel calls is dispatched as ever
+            thread_state.exclude &= ~static_cast<uint32_t>(key::Private); // what the kernel calls is dispatched as ever
             run_added(op, *added, layer, arguments, results);
             return;
         }
@@ -175,12 +187,17 @@ void call_private(const Operator& op, Value* arguments, Value* results) {
             return;
         }
     if (op.body == Body::View || op.has(trait::AnyDevice)) return op.kernel(op, arguments, results);
-    const bool makes = op.device_position != 0xff;    // a factory
+    const bool makes = op.device_position != 0xff; // a factory
     if (op.has(trait::ByHost) || makes || private_device(device.type).on_host) return call_on_host(op, arguments, results, device);
-    fail(ErrorKind::NotImplemented, "Could not run '%s%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist "
-         "for this backend, or was omitted during the selective/custom build process (if using custom build). Its kernel on device '%s' can be "
-         "registered by torch.library.", std::strstr(op.name(), "::") ? "" : "aten::", op.name(), *op.overload() ? "." : "", op.overload(),
-         device.type == DeviceType::Private ? "PrivateUse1" : device.type == DeviceType::Private2 ? "PrivateUse2" : "PrivateUse3",
+    fail(ErrorKind::NotImplemented,
+         "Could not run '%s%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist "
+         "for this backend, or was omitted during the selective/custom build process (if using custom build). Its kernel on device '%s' "
+         "can be "
+         "registered by torch.library.",
+         std::strstr(op.name(), "::") ? "" : "aten::", op.name(), *op.overload() ? "." : "", op.overload(),
+         device.type == DeviceType::Private    ? "PrivateUse1"
+         : device.type == DeviceType::Private2 ? "PrivateUse2"
+                                               : "PrivateUse3",
          kindling::name(device.type));
 }
 
@@ -206,9 +223,10 @@ void call_added(const Operator& op, Value* arguments, Value* results) {
     if (run(meta ? Layer::Meta : Layer::CPU)) return;
     if (added->original) return added->original(op, arguments, results);
     if (run(Layer::Explicit) || run(Layer::Implicit)) return;
-    fail(ErrorKind::NotImplemented, "Could not run '%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist for "
-         "this backend, or was omitted during the selective/custom build process", op.name(), *op.overload() ? "." : "", op.overload(),
-         meta ? "Meta" : "CPU");
+    fail(ErrorKind::NotImplemented,
+         "Could not run '%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist for "
+         "this backend, or was omitted during the selective/custom build process",
+         op.name(), *op.overload() ? "." : "", op.overload(), meta ? "Meta" : "CPU");
 }
 
 static constinit std::atomic<bool> any_added{false};
@@ -227,4 +245,4 @@ void add_kernel(Operator& op, Layer layer, Kernel kernel, void* context) {
     if (layer == Layer::CPU || layer == Layer::Meta || layer == Layer::Autograd || op.index == 0xffff) op.kernel = call_added;
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -101,4 +101,4 @@ void call_profiled(const Operator& op, uint32_t word, Value* arguments, Value* r
     go_on();
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -11,24 +11,24 @@ namespace KINDLING_VISIBLE kindling {
 
 struct ProfileEvent {
     enum class Kind : uint8_t { Operator, Node, User, Step };
-    const Operator* op = nullptr;       // else `name`
+    const Operator* op = nullptr; // else `name`
     std::string name;
     Kind kind = Kind::Operator;
-    int64_t begin = 0, end = 0;         // nanoseconds of the monotonic clock
-    int32_t parent = -1;                // the event this one is inside of
-    int64_t sequence = -1;              // of nodes and of what made them
-    int64_t bytes = 0;                  // allocated less given back, in this event and those inside
-    std::vector<int64_t> shapes;        // per argument: -1 for none, else the number of dimensions and the sizes
-    void* stack = nullptr;              // a Python list, owned
+    int64_t begin = 0, end = 0;  // nanoseconds of the monotonic clock
+    int32_t parent = -1;         // the event this one is inside of
+    int64_t sequence = -1;       // of nodes and of what made them
+    int64_t bytes = 0;           // allocated less given back, in this event and those inside
+    std::vector<int64_t> shapes; // per argument: -1 for none, else the number of dimensions and the sizes
+    void* stack = nullptr;       // a Python list, owned
 };
 
 /// What a thread has written down so far.
 struct Profile {
     std::vector<ProfileEvent> events;
-    int32_t open = -1;                  // the innermost event that has not ended
+    int32_t open = -1; // the innermost event that has not ended
     int64_t bytes = 0;
     bool shapes = false, memory = false, stacks = false;
-    const Operator* dispatching = nullptr;  // passed on from layer to layer, not called anew
+    const Operator* dispatching = nullptr; // passed on from layer to layer, not called anew
 };
 extern constinit thread_local Profile* profile __attribute__((tls_model("initial-exec")));
 
@@ -42,8 +42,11 @@ void end_event(int32_t event);
 extern void* (*profile_stack)();
 
 /// Memory taken (or given back, negative).
-inline void profile_memory(int64_t bytes) { if (profile) [[unlikely]] profile->bytes += bytes; }
+inline void profile_memory(int64_t bytes) {
+    if (profile) [[unlikely]]
+        profile->bytes += bytes;
+}
 
 void call_profiled(const Operator& op, uint32_t word, Value* arguments, Value* results);
 
-}  // namespace kindling
+} // namespace kindling

@@ -13,14 +13,15 @@ namespace KINDLING_VISIBLE kindling {
 
 /// What goes backward through an operator from outside.
 enum class Gradient : uint8_t {
-    OfItsParts,   // the operators that it calls are differentiated; modes and vmap see those, too
-    None,         // its results never require grad
-    Refused,      // they do, and going backward raises
+    OfItsParts, // the operators that it calls are differentiated; modes and vmap see those, too
+    None,       // its results never require grad
+    Refused,    // they do, and going backward raises
 };
 
 /// Adds an operator beside the built-in ones. `letters` says the types of the function's parameters. RuntimeError if they are not
 /// those of the schema, or if there is one of this name and overload already.
-void add_operator(const char* schema, void (*kernel)(const Operator& op, Value* arguments, Value* results), const char* letters, Gradient gradient);
+void add_operator(const char* schema, void (*kernel)(const Operator& op, Value* arguments, Value* results), const char* letters,
+                  Gradient gradient);
 /// Forgets an operator that was added; false if there is none. Its memory stays: callers may hold it.
 bool remove_operator(const char* name, const char* overload);
 
@@ -40,7 +41,8 @@ template <class T> inline constexpr char letter<std::optional<T>> = letter<T>;
 
 template <auto function> struct Outside;
 template <class R, class... A, R (*function)(A...)> struct Outside<function> {
-    static_assert(((letter<std::decay_t<A>> != 0) && ...), "parameters are Tensor, Scalar, int64_t, double, bool, Text, DType, IntList, TensorList, or optional of one");
+    static_assert(((letter<std::decay_t<A>> != 0) && ...),
+                  "parameters are Tensor, Scalar, int64_t, double, bool, Text, DType, IntList, TensorList, or optional of one");
     static constexpr char letters[] = {letter<std::decay_t<A>>..., 0};
     static void run(const Operator&, Value* arguments, Value* results) {
         [&]<size_t... I>(std::index_sequence<I...>) {
@@ -50,12 +52,14 @@ template <class R, class... A, R (*function)(A...)> struct Outside<function> {
     }
 };
 
-}  // namespace boxed
+} // namespace boxed
 
 template <auto function> void register_operator(const char* schema, Gradient gradient = Gradient::OfItsParts) {
     add_operator(schema, &boxed::Outside<function>::run, boxed::Outside<function>::letters, gradient);
 }
 /// Calls one with all arguments of its schema.
-template <Literal name, Literal overload = "", class... A> Tensor call_operator(const A&... arguments) { return call_out<name, overload>(arguments...); }
+template <Literal name, Literal overload = "", class... A> Tensor call_operator(const A&... arguments) {
+    return call_out<name, overload>(arguments...);
+}
 
-}  // namespace kindling
+} // namespace kindling

@@ -3,33 +3,36 @@
 #include <complex>
 #include <cstdint>
 
-#include "core/export.h"
 #include "core/dtype.h"
+#include "core/export.h"
 
 namespace KINDLING_VISIBLE kindling {
 
 class Scalar {
 public:
-    enum class Kind : uint8_t { Bool, Int, UInt, Float, Complex };  // UInt only for values beyond int64
+    enum class Kind : uint8_t { Bool, Int, UInt, Float, Complex }; // UInt only for values beyond int64
 
     constexpr Scalar() : Scalar(int64_t{0}) {}
     constexpr Scalar(bool value) : kind_(Kind::Bool), int_(value), imag_(0) {}
     constexpr Scalar(int value) : kind_(Kind::Int), int_(value), imag_(0) {}
     constexpr Scalar(int64_t value) : kind_(Kind::Int), int_(value), imag_(0) {}
-    constexpr Scalar(uint64_t value)
-        : kind_(value >> 63 ? Kind::UInt : Kind::Int), int_(static_cast<int64_t>(value)), imag_(0) {}
+    constexpr Scalar(uint64_t value) : kind_(value >> 63 ? Kind::UInt : Kind::Int), int_(static_cast<int64_t>(value)), imag_(0) {}
     constexpr Scalar(double value) : kind_(Kind::Float), real_(value), imag_(0) {}
     constexpr Scalar(float value) : Scalar(static_cast<double>(value)) {}
     Scalar(std::complex<double> value) : kind_(Kind::Complex), real_(value.real()), imag_(value.imag()) {}
 
     Kind kind() const { return kind_; }
     bool is_bool() const { return kind_ == Kind::Bool; }
-    bool is_integral() const { return kind_ == Kind::Int || kind_ == Kind::UInt; }  // without bool
+    bool is_integral() const { return kind_ == Kind::Int || kind_ == Kind::UInt; } // without bool
     bool is_float() const { return kind_ == Kind::Float; }
     bool is_complex() const { return kind_ == Kind::Complex; }
     /// The dtype torch gives this number by itself, before the default dtype comes in.
     DType dtype() const {
-        return is_bool() ? DType::Bool : kind_ == Kind::UInt ? DType::UInt64 : is_integral() ? DType::Int64 : is_float() ? DType::Float64 : DType::Complex128;
+        return is_bool()             ? DType::Bool
+               : kind_ == Kind::UInt ? DType::UInt64
+               : is_integral()       ? DType::Int64
+               : is_float()          ? DType::Float64
+                                     : DType::Complex128;
     }
     /// RuntimeError for a complex number that is not real.
     double to_double() const;
@@ -51,7 +54,10 @@ public:
 
 private:
     Kind kind_;
-    union { int64_t int_; double real_; };
+    union {
+        int64_t int_;
+        double real_;
+    };
     double imag_;
 };
 
@@ -68,4 +74,4 @@ template <> inline int Scalar::to<int>() const { return static_cast<int>(to_int(
 template <> inline bool Scalar::to<bool>() const { return to_bool(); }
 template <> inline std::complex<double> Scalar::to<std::complex<double>>() const { return to_complex(); }
 
-}  // namespace kindling
+} // namespace kindling

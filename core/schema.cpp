@@ -7,7 +7,7 @@
 namespace kindling {
 namespace {
 
-char* keep(std::string_view text) {  // schemas live for ever
+char* keep(std::string_view text) { // schemas live for ever
     char* copy = static_cast<char*>(std::malloc(text.size() + 1));
     if (!copy) throw std::bad_alloc();
     std::memcpy(copy, text.data(), text.size());
@@ -39,7 +39,10 @@ public:
                 schema.positional += !keyword_only;
                 schema.arguments.push_back(argument);
             }
-            if (!accept(',')) { expect(')'); break; }
+            if (!accept(',')) {
+                expect(')');
+                break;
+            }
         }
         skip();
         if (at_[0] != '-' || at_[1] != '>') fault("'->' expected");
@@ -47,7 +50,10 @@ public:
         if (accept('(')) {
             while (!accept(')')) {
                 schema.results.push_back(parse_result());
-                if (!accept(',')) { expect(')'); break; }
+                if (!accept(',')) {
+                    expect(')');
+                    break;
+                }
             }
         } else schema.results.push_back(parse_result());
         skip();
@@ -60,46 +66,60 @@ private:
     [[noreturn]] void fault(const char* what) {
         fail(ErrorKind::Runtime, "schema '%s': %s at position %ld", text_, what, static_cast<long>(at_ - text_));
     }
-    void skip() { while (*at_ == ' ' || *at_ == '\n') at_++; }
+    void skip() {
+        while (*at_ == ' ' || *at_ == '\n') at_++;
+    }
     bool accept(char c) {
         skip();
         if (*at_ != c) return false;
         at_++;
         return true;
     }
-    void expect(char c) { if (!accept(c)) { char text[] = {'\'', c, '\'', ' ', 'e', 'x', 'p', 'e', 'c', 't', 'e', 'd', 0}; fault(text); } }
+    void expect(char c) {
+        if (!accept(c)) {
+            char text[] = {'\'', c, '\'', ' ', 'e', 'x', 'p', 'e', 'c', 't', 'e', 'd', 0};
+            fault(text);
+        }
+    }
     std::string_view word(const char* also) {
         skip();
         const char* start = at_;
         while ((*at_ >= 'a' && *at_ <= 'z') || (*at_ >= 'A' && *at_ <= 'Z') || (*at_ >= '0' && *at_ <= '9') ||
-               (*at_ && std::strchr(also, *at_))) at_++;
+               (*at_ && std::strchr(also, *at_)))
+            at_++;
         if (at_ == start) fault("a name expected");
         return {start, static_cast<size_t>(at_ - start)};
     }
     Argument parse_type() {
-        static constexpr struct { const char* name; Type type; } types[] = {
-            {"Tensor", Type::Tensor}, {"Scalar", Type::Scalar}, {"number", Type::Scalar}, {"int", Type::Int},
-            {"SymInt", Type::Int}, {"float", Type::Float}, {"bool", Type::Bool}, {"str", Type::Text},
-            {"ScalarType", Type::DType}, {"Layout", Type::Layout}, {"Device", Type::Device},
-            {"MemoryFormat", Type::MemoryFormat}, {"Generator", Type::Generator}, {"Storage", Type::Storage},
-            {"Any", Type::Any}};
+        static constexpr struct {
+            const char* name;
+            Type type;
+        } types[] = {
+            {"Tensor", Type::Tensor},       {"Scalar", Type::Scalar},   {"number", Type::Scalar}, {"int", Type::Int},
+            {"SymInt", Type::Int},          {"float", Type::Float},     {"bool", Type::Bool},     {"str", Type::Text},
+            {"ScalarType", Type::DType},    {"Layout", Type::Layout},   {"Device", Type::Device}, {"MemoryFormat", Type::MemoryFormat},
+            {"Generator", Type::Generator}, {"Storage", Type::Storage}, {"Any", Type::Any}};
         Argument argument{};
         argument.name = "";
         std::string_view word_ = word("_");
         const Type* found = nullptr;
-        for (auto& known : types) if (word_ == known.name) found = &known.type;
+        for (auto& known : types)
+            if (word_ == known.name) found = &known.type;
         if (!found) fault("a type expected");
         argument.type = *found;
         argument.symbolic = word_ == "SymInt";
-        if (*at_ == '!') {                             // Tensor!: mutated, and nothing else aliases it
+        if (*at_ == '!') { // Tensor!: mutated, and nothing else aliases it
             at_++;
             argument.mutated = true;
         }
         for (;;) {
-            if (*at_ == '(') {                         // alias and mutation marks: (a), (a!), (a -> *)
+            if (*at_ == '(') { // alias and mutation marks: (a), (a!), (a -> *)
                 at_++;
                 argument.alias = *at_;
-                while (*at_ && *at_ != ')') { argument.mutated |= *at_ == '!'; at_++; }
+                while (*at_ && *at_ != ')') {
+                    argument.mutated |= *at_ == '!';
+                    at_++;
+                }
                 expect(')');
             } else if (*at_ == '?') {
                 at_++;
@@ -138,8 +158,10 @@ private:
             bool truth = false;
             while (!accept(']')) {
                 skip();
-                if (*at_ == 'T' || *at_ == 'F') { truth = true; items.push_back(word("") == "True"); }
-                else items.push_back(std::strtol(at_, const_cast<char**>(&at_), 10));
+                if (*at_ == 'T' || *at_ == 'F') {
+                    truth = true;
+                    items.push_back(word("") == "True");
+                } else items.push_back(std::strtol(at_, const_cast<char**>(&at_), 10));
                 accept(',');
             }
             if (truth) {
@@ -184,7 +206,7 @@ private:
     const char *text_, *at_;
 };
 
-}  // namespace
+} // namespace
 
 const Schema* parse_schema(const char* text) { return new Schema(Parser(text).parse()); }
 
@@ -194,4 +216,4 @@ int Schema::find(const char* argument, size_t length) const {
     return -1;
 }
 
-}  // namespace kindling
+} // namespace kindling

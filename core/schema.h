@@ -9,7 +9,19 @@
 namespace KINDLING_VISIBLE kindling {
 
 enum class Type : uint8_t {
-    Tensor, Scalar, Int, Float, Bool, Text, DType, Layout, Device, MemoryFormat, Generator, Storage, Any,
+    Tensor,
+    Scalar,
+    Int,
+    Float,
+    Bool,
+    Text,
+    DType,
+    Layout,
+    Device,
+    MemoryFormat,
+    Generator,
+    Storage,
+    Any,
 };
 
 struct Argument {
@@ -19,30 +31,30 @@ struct Argument {
     bool list = false;           // "int[]", "Tensor[]", "Tensor?[]"
     bool optional_items = false; // "Tensor?[]"
     bool keyword_only = false;
-    bool mutated = false;        // "Tensor(a!)"
-    bool out = false;            // mutated and keyword only: an out= argument
+    bool mutated = false; // "Tensor(a!)"
+    bool out = false;     // mutated and keyword only: an out= argument
     bool has_default = false;
-    bool symbolic = false;       // "SymInt": a tensor of one integer will do, of any number of dimensions
-    char alias = 0;              // 'a' in "Tensor(a)", '*' for "Tensor(a -> *)"
-    int8_t list_size = 0;        // 2 in "int[2]": a single int is accepted and repeated
-    Value default_value;         // points into the schema
+    bool symbolic = false; // "SymInt": a tensor of one integer will do, of any number of dimensions
+    char alias = 0;        // 'a' in "Tensor(a)", '*' for "Tensor(a -> *)"
+    int8_t list_size = 0;  // 2 in "int[2]": a single int is accepted and repeated
+    Value default_value;   // points into the schema
 };
 
 struct Schema {
     const char* text;
-    const char* name;            // "add"
-    const char* overload;        // "Tensor"; "" is shown as "default"
+    const char* name;     // "add"
+    const char* overload; // "Tensor"; "" is shown as "default"
     std::vector<Argument> arguments;
     std::vector<Argument> results;
-    uint8_t positional = 0;      // how many arguments are not keyword only
-    bool factory = false;        // has dtype, layout, device and pin_memory: Python adds requires_grad
+    uint8_t positional = 0; // how many arguments are not keyword only
+    bool factory = false;   // has dtype, layout, device and pin_memory: Python adds requires_grad
     bool returns_list() const { return results.size() == 1 && results[0].list; }
     bool returns_nothing() const { return results.empty(); }
-    int find(const char* argument, size_t length) const;  // -1 if there is none
+    int find(const char* argument, size_t length) const; // -1 if there is none
 };
 
 /// Parses "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor". Lives for ever (schemas are few and shared).
 /// RuntimeError naming the position on malformed text.
 const Schema* parse_schema(const char* text);
 
-}  // namespace kindling
+} // namespace kindling

@@ -25,7 +25,7 @@ int64_t wrap_dim(int64_t dim, int64_t ndim);
 /// A list of dims as bits; RuntimeError when one appears twice. An empty list means all.
 uint64_t dim_mask(IntList dims, int64_t ndim, bool empty_is_all = true);
 Sizes contiguous_strides(IntList sizes);
-Sizes channels_last_strides(IntList sizes);     // 4-d and 5-d
+Sizes channels_last_strides(IntList sizes); // 4-d and 5-d
 /// The strides `empty(sizes, memory_format=...)` gives.
 Sizes format_strides(IntList sizes, MemoryFormat format);
 /// torch's empty_like(memory_format=preserve_format): dense inputs keep their strides, others their order.
@@ -41,4 +41,4 @@ bool view_strides(IntList sizes, IntList strides, IntList target, Sizes& result)
 /// "[2, 3]".
 std::string str(IntList list);
 
-}  // namespace kindling
+} // namespace kindling

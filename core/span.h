@@ -17,7 +17,7 @@ template <class T> struct Span {
     constexpr Span() = default;
     constexpr Span(const T* data, size_t size) : data_(data), size_(size) {}
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // a borrowed list lives as long as the call it is written in
+#pragma GCC diagnostic ignored "-Winit-list-lifetime" // a borrowed list lives as long as the call it is written in
     constexpr Span(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
 #pragma GCC diagnostic pop
     Span(const std::vector<T>& list) : data_(list.data()), size_(list.size()) {}
@@ -46,7 +46,7 @@ template <int64_t... I> inline IntList ints() {
     static constexpr int64_t list[] = {I...};
     return IntList(list, sizeof...(I));
 }
-}  // namespace generated
+} // namespace generated
 
 /// Sizes or strides while they are being worked out: inline up to 8 dimensions. Trivial element types only.
 template <class T, size_t N = 8> class SmallVector {
@@ -62,7 +62,10 @@ public:
         return *this;
     }
     SmallVector& operator=(SmallVector&& other) noexcept {
-        if (this != &other) { release(); take(other); }
+        if (this != &other) {
+            release();
+            take(other);
+        }
         return *this;
     }
     ~SmallVector() { release(); }
@@ -114,7 +117,9 @@ private:
         data_ = fresh;
         capacity_ = capacity;
     }
-    void release() { if (data_ != inline_) ::operator delete(data_); }
+    void release() {
+        if (data_ != inline_) ::operator delete(data_);
+    }
     void take(SmallVector& other) {
         if (other.data_ == other.inline_) {
             data_ = inline_;
@@ -136,4 +141,4 @@ private:
 
 using Sizes = SmallVector<int64_t, 8>;
 
-}  // namespace kindling
+} // namespace kindling

@@ -7,7 +7,8 @@
 namespace kindling {
 
 const char* name(Layout layout) {
-    static constexpr const char* names[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"};
+    static constexpr const char* names[] = {"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                            "sparse_bsr", "sparse_bsc", "jagged",     "_mkldnn"};
     return names[static_cast<int>(layout)];
 }
 
@@ -17,7 +18,8 @@ const char* layout_word(Layout layout) {
 }
 
 SparseParts& parts_of(const Tensor& sparse) {
-    KINDLING_CHECK(NotImplemented, is_sparse(sparse), "Could not run a sparse operator with arguments from the 'CPU' backend: it got a tensor that is strided");
+    KINDLING_CHECK(NotImplemented, is_sparse(sparse),
+                   "Could not run a sparse operator with arguments from the 'CPU' backend: it got a tensor that is strided");
     return *static_cast<SparseParts*>(sparse.storage()->context);
 }
 
@@ -32,11 +34,13 @@ static Tensor without_history(const Tensor& tensor) {
 Tensor make_sparse(Layout layout, IntList sizes, SparseParts parts) {
     Device device = parts.values.device();
     DType dtype = parts.values.dtype();
-    auto* kept = new SparseParts{without_history(parts.indices), without_history(parts.values), without_history(parts.compressed), parts.coalesced};
-    auto storage = Storage::adopt(nullptr, 0, [](void* context, void*, size_t) { delete static_cast<SparseParts*>(context); }, kept, device);
+    auto* kept =
+        new SparseParts{without_history(parts.indices), without_history(parts.values), without_history(parts.compressed), parts.coalesced};
+    auto storage =
+        Storage::adopt(nullptr, 0, [](void* context, void*, size_t) { delete static_cast<SparseParts*>(context); }, kept, device);
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
     impl->dtype = dtype;
-    impl->set_shape(sizes, Sizes(sizes.size(), 0));   // torch's strides of them
+    impl->set_shape(sizes, Sizes(sizes.size(), 0)); // torch's strides of them
     impl->layout = layout;
     impl->key = key::Layout | (device.type == DeviceType::Meta ? key::Meta : 0u);
     impl->device = device.plain();
@@ -50,7 +54,7 @@ void replace_parts(const Tensor& self, const Tensor& from) {
     KINDLING_ASSERT(self.impl()->layout == from.impl()->layout);
     SparseParts parts = parts_of(from);
     TensorImpl* impl = self.impl();
-    if (impl->storage->owners() > 1) {   // what was detached before keeps what it had
+    if (impl->storage->owners() > 1) { // what was detached before keeps what it had
         Tensor own = make_sparse(impl->layout, from.sizes(), std::move(parts));
         impl->keep_version();
         Storage* old = impl->storage;
@@ -69,4 +73,4 @@ int64_t dense_dims(const Tensor& t) {
     return parts.values.dim() - parts.indices.dim() - (is_blocked(t.impl()->layout) ? 2 : 0);
 }
 
-}  // namespace kindling
+} // namespace kindling

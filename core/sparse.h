@@ -34,7 +34,7 @@ void replace_parts(const Tensor& self, const Tensor& from);
 
 inline int64_t sparse_dims(const Tensor& t) { return is_coo(t) ? parts_of(t).indices.size(0) : 2; }
 inline int64_t element_count(const Tensor& t) { return is_coo(t) ? parts_of(t).indices.size(1) : parts_of(t).indices.size(-1); }
-inline int64_t batch_dims(const Tensor& t) { return parts_of(t).indices.dim() - 1; }   // of compressed layouts
+inline int64_t batch_dims(const Tensor& t) { return parts_of(t).indices.dim() - 1; } // of compressed layouts
 int64_t dense_dims(const Tensor& t);
 
-}  // namespace kindling
+} // namespace kindling

@@ -14,14 +14,16 @@ namespace kindling {
 constinit PrivateDevice private_devices[private_count] = {};
 
 const char* name(DeviceType type) {
-    static constexpr const char* names[] = {"cpu", "meta", "cuda", "privateuseone", "privateusetwo", "privateusethree", "ipu", "xpu", "mkldnn",
-        "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu", "mtia"};
+    static constexpr const char* names[] = {"cpu",    "meta", "cuda",   "privateuseone", "privateusetwo", "privateusethree",
+                                            "ipu",    "xpu",  "mkldnn", "opengl",        "opencl",        "ideep",
+                                            "hip",    "ve",   "fpga",   "maia",          "xla",           "lazy",
+                                            "vulkan", "mps",  "hpu",    "mtia"};
     static_assert(std::size(names) == device_type_count);
     if (is_private(type) && private_device(type).name[0]) return private_device(type).name;
     return names[static_cast<int>(type)];
 }
 
-constexpr size_t small_memory = 32768;   // bytes
+constexpr size_t small_memory = 32768; // bytes
 
 Ref<Storage> Storage::make(size_t bytes, Device device) {
     auto storage = Ref<Storage>::adopt(new Storage);
@@ -72,7 +74,10 @@ void Storage::resize(size_t size) {
     KINDLING_CHECK(Runtime, resizable, "Trying to resize storage that is not resizable");
     KINDLING_CHECK(Runtime, exported.load() == 0 || size <= bytes,
                    "cannot grow a storage while its memory is in use outside (a NumPy array or buffer holds it)");
-    if (device.type == DeviceType::Meta) { bytes = size; return; }
+    if (device.type == DeviceType::Meta) {
+        bytes = size;
+        return;
+    }
     if (state.load(std::memory_order_acquire)) settle(this, true);
     if (is_private(device.type)) {
         PrivateDevice& there = private_device(device.type);
@@ -93,7 +98,8 @@ void Storage::resize(size_t size) {
 void release(Storage* storage) {
     if (!storage->drop()) return;
     free_memory(storage);
-    if (storage->counters.load(std::memory_order_acquire)) [[unlikely]] return release_count(storage);
+    if (storage->counters.load(std::memory_order_acquire)) [[unlikely]]
+        return release_count(storage);
     delete storage;
 }
 
@@ -106,4 +112,4 @@ void release_count(Storage* storage) {
     if (storage->counters.fetch_sub(1, std::memory_order_acq_rel) == 1) delete storage;
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -8,10 +8,29 @@
 namespace KINDLING_VISIBLE kindling {
 
 enum class DeviceType : uint8_t {
-    CPU, Meta, CUDA,
-    Private, Private2, Private3,   // brought by plug-ins, under names of their own
+    CPU,
+    Meta,
+    CUDA,
+    Private,
+    Private2,
+    Private3, // brought by plug-ins, under names of their own
     // Known by name only: programs ask for them and are told that they are not there.
-    IPU, XPU, MKLDNN, OpenGL, OpenCL, IDEEP, HIP, VE, FPGA, MAIA, XLA, Lazy, Vulkan, MPS, HPU, MTIA,
+    IPU,
+    XPU,
+    MKLDNN,
+    OpenGL,
+    OpenCL,
+    IDEEP,
+    HIP,
+    VE,
+    FPGA,
+    MAIA,
+    XLA,
+    Lazy,
+    Vulkan,
+    MPS,
+    HPU,
+    MTIA,
 };
 inline constexpr int device_type_count = static_cast<int>(DeviceType::MTIA) + 1, private_count = 3;
 constexpr bool is_private(DeviceType type) { return type >= DeviceType::Private && type <= DeviceType::Private3; }
@@ -32,9 +51,9 @@ struct PrivateDevice {
     void* (*allocate)(void* context, size_t bytes, Device device) = nullptr;
     void (*free)(void* context, void* data, size_t bytes) = nullptr;
     void (*copy)(void* context, void* to, Device to_device, const void* from, Device from_device, size_t bytes) = nullptr;
-    int (*current)(void* context) = nullptr;   // the device that "toy" without a number means
+    int (*current)(void* context) = nullptr; // the device that "toy" without a number means
     void* context = nullptr;
-    bool on_host = false;                      // operators without a kernel there run on the host, their arguments copied
+    bool on_host = false; // operators without a kernel there run on the host, their arguments copied
 };
 extern PrivateDevice private_devices[private_count];
 inline PrivateDevice& private_device(DeviceType type) {
@@ -50,9 +69,17 @@ struct Storage : RefCounted {
     using Deleter = void (*)(void* context, void* data, size_t bytes);
 
     /// Where it lies, for reading and writing: work that was put off and touches it runs first.
-    void* data() { if (state.load(std::memory_order_acquire)) [[unlikely]] settle(this, true); return memory; }
+    void* data() {
+        if (state.load(std::memory_order_acquire)) [[unlikely]]
+            settle(this, true);
+        return memory;
+    }
     /// The same for reading alone: work that was put off and reads it stays so.
-    void* data_to_read() { if (state.load(std::memory_order_acquire) > most_readers) [[unlikely]] settle(this, false); return memory; }
+    void* data_to_read() {
+        if (state.load(std::memory_order_acquire) > most_readers) [[unlikely]]
+            settle(this, false);
+        return memory;
+    }
 
     /// Whether there is memory, or will be when it is asked for.
     bool has_memory() const { return memory || state.load(std::memory_order_acquire) & Unallocated; }
@@ -61,10 +88,10 @@ struct Storage : RefCounted {
     std::atomic<uint32_t> state{0};
     /// Whether nothing that was put off stands in the way of reading it now, or of writing it.
     bool is_there(bool to_write) const { return state.load(std::memory_order_acquire) <= (to_write ? 0 : most_readers); }
-    std::atomic<uint32_t> slot{0};     // where the queue that met it last has it; the queue looks whether that is so
-    void* memory = nullptr;            // for core/storage.cpp and graph/ alone: everybody else calls data()
+    std::atomic<uint32_t> slot{0}; // where the queue that met it last has it; the queue looks whether that is so
+    void* memory = nullptr;        // for core/storage.cpp and graph/ alone: everybody else calls data()
     size_t bytes = 0;
-    Deleter deleter = nullptr;         // null: the allocator's block
+    Deleter deleter = nullptr; // null: the allocator's block
     void* context = nullptr;
     Device device;
     bool resizable = true;
@@ -91,4 +118,4 @@ void release(Storage* storage);
 void keep_count(Storage* storage);
 void release_count(Storage* storage);
 
-}  // namespace kindling
+} // namespace kindling

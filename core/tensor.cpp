@@ -1,6 +1,6 @@
 // core/tensor.cpp: creation of tensors and views, resizing, reading of single elements.
-#include "core/batch.h"
 #include "core/tensor.h"
+#include "core/batch.h"
 
 #include <atomic>
 
@@ -43,7 +43,7 @@ static size_t lay_out(TensorImpl* fresh, IntList sizes) {
     fresh->ndim = static_cast<uint8_t>(n);
     fresh->numel = step;
     fresh->contiguous = fresh->non_overlapping_dense = true;
-    if (n > 3) fresh->refresh();                  // sizes of 1 may make it channels last, too
+    if (n > 3) fresh->refresh(); // sizes of 1 may make it channels last, too
     return static_cast<size_t>(bytes);
 }
 
@@ -56,8 +56,9 @@ static void give_storage(TensorImpl* impl, size_t bytes, Device device) {
 Tensor make_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
     if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) [[unlikely]] {
         bool there = is_private(device.type) && private_device(device.type).allocate;
-        KINDLING_CHECK(NotImplemented, there, is_private(device.type) ? "Could not allocate on device '%s': no plug-in has said how"
-                                                                      : "Could not allocate on device '%s': Kindling is built for the CPU",
+        KINDLING_CHECK(NotImplemented, there,
+                       is_private(device.type) ? "Could not allocate on device '%s': no plug-in has said how"
+                                               : "Could not allocate on device '%s': Kindling is built for the CPU",
                        name(device.type));
         if (device.index < 0) {
             PrivateDevice& which = private_device(device.type);
@@ -89,8 +90,9 @@ Tensor make_tensor(Ref<Storage> storage, int64_t offset, IntList sizes, IntList 
     KINDLING_CHECK(Runtime, offset >= 0, "Tensor: invalid storage offset %ld", offset);
     KINDLING_CHECK(Runtime, checked_bytes(sizes, strides, offset, item_size(dtype)) <= storage->bytes,
                    "setStorage: sizes %s, strides %s, storage offset %ld, and itemsize %zu requiring a storage size of %zu "
-                   "are out of bounds for storage of size %zu", str(sizes).c_str(), str(strides).c_str(), offset,
-                   item_size(dtype), checked_bytes(sizes, strides, offset, item_size(dtype)), storage->bytes);
+                   "are out of bounds for storage of size %zu",
+                   str(sizes).c_str(), str(strides).c_str(), offset, item_size(dtype),
+                   checked_bytes(sizes, strides, offset, item_size(dtype)), storage->bytes);
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
     impl->dtype = dtype;
     impl->set_shape(sizes, strides);
@@ -111,23 +113,24 @@ void fail_uncounted() { fail(ErrorKind::Runtime, "Inference tensors do not track
 
 void tie_view(TensorImpl* impl, TensorImpl* from) {
     if (from->inference) return;
-    if (from->uncounted) [[unlikely]] fail_uncounted();
+    if (from->uncounted) [[unlikely]]
+        fail_uncounted();
     impl->base = from->base ? from->base : from;
     impl->base->retain();
     impl->is_view = true;
     impl->view_version = from->version->load(std::memory_order_relaxed);
-    impl->creation = thread_state.inference_mode ? Creation::Inference
-                     : !thread_state.grad_mode   ? Creation::NoGrad
-                                                 : from->creation;
+    impl->creation = thread_state.inference_mode ? Creation::Inference : !thread_state.grad_mode ? Creation::NoGrad : from->creation;
 }
 
 Tensor make_view(const Tensor& source, IntList sizes, IntList strides, int64_t offset, DType dtype) {
     TensorImpl* from = source.impl();
-    if (from->key & key::Wrapped) [[unlikely]] return view_batched(source, sizes, strides, offset, dtype);
+    if (from->key & key::Wrapped) [[unlikely]]
+        return view_batched(source, sizes, strides, offset, dtype);
     auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
     impl->dtype = dtype;
     impl->set_shape(sizes, strides);
-    impl->key = (from->key & (key::Meta | key::Private | key::Conj | key::Neg | key::Layout)) | (is_float8(dtype) ? uint32_t{key::Float8} : 0);
+    impl->key =
+        (from->key & (key::Meta | key::Private | key::Conj | key::Neg | key::Layout)) | (is_float8(dtype) ? uint32_t{key::Float8} : 0);
     impl->layout = from->layout;
     impl->device = from->device;
     impl->inference = impl->uncounted = from->inference;
@@ -181,7 +184,7 @@ MemoryFormat Tensor::suggest_memory_format() const {
     if ((dims != 4 && dims != 5) || strides[1] == 0) return MemoryFormat::Contiguous;
     int64_t least = 0;
     for (int step = 0; step < dims; step++) {
-        const int d = step == 0 ? 1 : step == dims - 1 ? 0 : dims - step;   // channels, then space from the last dimension on, then samples
+        const int d = step == 0 ? 1 : step == dims - 1 ? 0 : dims - step; // channels, then space from the last dimension on, then samples
         if (sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1])) return MemoryFormat::Contiguous;
         least = sizes[d] > 1 ? strides[d] * sizes[d] : strides[d];
     }
@@ -208,7 +211,8 @@ void fail_without_memory(const TensorImpl* tensor) {
 
 Scalar Tensor::item_scalar() const {
     KINDLING_CHECK(Runtime, numel() == 1, "a Tensor with %ld elements cannot be converted to Scalar", numel());
-    if (impl_->key & (key::Dispatch | key::Layout | key::Wrapped) & ~thread_state.exclude) [[unlikely]] {   // what it wraps or owns has the number
+    if (impl_->key & (key::Dispatch | key::Layout | key::Wrapped) & ~thread_state.exclude)
+        [[unlikely]] { // what it wraps or owns has the number
         static constinit std::atomic<const Operator*> dense{nullptr};
         const Operator* op = dense.load(std::memory_order_acquire);
         if (!op) dense.store(op = find_operator("_local_scalar_dense", ""), std::memory_order_release);
@@ -222,20 +226,20 @@ Scalar Tensor::item_scalar() const {
     const void* p = data();
     double sign = is_neg() ? -1 : 1;
     switch (dtype()) {
-        case DType::UInt8: return read<uint8_t>(p, is_neg());
-        case DType::Int8: return read<int8_t>(p, is_neg());
-        case DType::Int16: return read<int16_t>(p, is_neg());
-        case DType::Int32: return read<int32_t>(p, is_neg());
-        case DType::Int64: return read<int64_t>(p, is_neg());
-        case DType::UInt16: return read<uint16_t>(p, is_neg());
-        case DType::UInt32: return read<uint32_t>(p, is_neg());
-        case DType::UInt64: return read<uint64_t>(p, is_neg());
-        case DType::Bool: return Scalar(*static_cast<const bool*>(p));
-        case DType::Float16: return Scalar(sign * to_float(*static_cast<const Half*>(p)));
-        case DType::BFloat16: return Scalar(sign * to_float(*static_cast<const BFloat16*>(p)));
-        case DType::Float32: return Scalar(sign * *static_cast<const float*>(p));
-        case DType::Float64: return Scalar(sign * *static_cast<const double*>(p));
-        default: break;
+    case DType::UInt8: return read<uint8_t>(p, is_neg());
+    case DType::Int8: return read<int8_t>(p, is_neg());
+    case DType::Int16: return read<int16_t>(p, is_neg());
+    case DType::Int32: return read<int32_t>(p, is_neg());
+    case DType::Int64: return read<int64_t>(p, is_neg());
+    case DType::UInt16: return read<uint16_t>(p, is_neg());
+    case DType::UInt32: return read<uint32_t>(p, is_neg());
+    case DType::UInt64: return read<uint64_t>(p, is_neg());
+    case DType::Bool: return Scalar(*static_cast<const bool*>(p));
+    case DType::Float16: return Scalar(sign * to_float(*static_cast<const Half*>(p)));
+    case DType::BFloat16: return Scalar(sign * to_float(*static_cast<const BFloat16*>(p)));
+    case DType::Float32: return Scalar(sign * *static_cast<const float*>(p));
+    case DType::Float64: return Scalar(sign * *static_cast<const double*>(p));
+    default: break;
     }
     if (is_float8(dtype())) return Scalar(sign * to_float(dtype(), *static_cast<const uint8_t*>(p)));
     std::complex<double> z = dtype() == DType::Complex64 ? std::complex<double>(*static_cast<const std::complex<float>*>(p))
@@ -244,4 +248,4 @@ Scalar Tensor::item_scalar() const {
     return Scalar(sign * z);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -19,7 +19,7 @@ using Text = std::string_view;
 using TensorList = Span<Tensor>;
 
 struct TensorOptions {
-    DType dtype = DType::None;                        // None: the default dtype
+    DType dtype = DType::None; // None: the default dtype
     std::optional<Device> device;
     bool requires_grad = false;
 };
@@ -41,7 +41,7 @@ public:
     void reset() { impl_ = nullptr; }
 
     int64_t dim() const { return impl_->ndim; }
-    int64_t size(int64_t dim) const;                  // negative dims wrap; IndexError
+    int64_t size(int64_t dim) const; // negative dims wrap; IndexError
     int64_t stride(int64_t dim) const;
     IntList sizes() const { return static_cast<const TensorImpl*>(impl_.get())->sizes(); }
     IntList strides() const { return static_cast<const TensorImpl*>(impl_.get())->strides(); }
@@ -60,17 +60,20 @@ public:
     bool requires_grad() const { return key_of(impl_.get()) & key::Autograd; }
     Storage* storage() const { return impl_->storage; }
     uint32_t version() const { return impl_->version ? impl_->version->load() : 0; }
-    void bump_version() const { if (impl_->version) impl_->version->fetch_add(1, std::memory_order_relaxed); }
+    void bump_version() const {
+        if (impl_->version) impl_->version->fetch_add(1, std::memory_order_relaxed);
+    }
     /// RuntimeError of a batched tensor, which has no memory of its own.
     void* data() const {
-        if (impl_->key & key::Wrapped) [[unlikely]] fail_batched();
+        if (impl_->key & key::Wrapped) [[unlikely]]
+            fail_batched();
         return impl_->data();
     }
     template <class T> T* data_ptr() const { return static_cast<T*>(data()); }
     TensorOptions options() const { return {dtype(), device(), false}; }
 
     template <class T> T item() const { return item_scalar().to<T>(); }
-    Scalar item_scalar() const;                       // RuntimeError unless there is exactly one element
+    Scalar item_scalar() const; // RuntimeError unless there is exactly one element
 
     // Autograd (autograd/ implements these).
     Tensor grad() const;
@@ -118,7 +121,7 @@ private:
         F function;
     };
     struct GradHookOf;
-    unsigned add_hook(Hook* hook) const;   // takes it over
+    unsigned add_hook(Hook* hook) const; // takes it over
 
     Ref<TensorImpl> impl_;
 };
@@ -149,9 +152,12 @@ inline DType or_default(DType dtype) { return dtype == DType::None ? default_dty
 /// RuntimeError where a tensor's elements have no memory: of a storage that was resized to nothing, or what a Python subclass
 /// wraps.
 [[noreturn, gnu::cold]] void fail_without_memory(const TensorImpl* tensor);
-inline void need_memory(const TensorImpl* tensor) { if (tensor->numel && !tensor->storage->has_memory()) [[unlikely]] fail_without_memory(tensor); }
+inline void need_memory(const TensorImpl* tensor) {
+    if (tensor->numel && !tensor->storage->has_memory()) [[unlikely]]
+        fail_without_memory(tensor);
+}
 /// Of a tensor on a plug-in's device: the same values in host memory (core/private.cpp).
 Tensor host_copy(const Tensor& tensor);
-std::string str(const Tensor& tensor);                // "Tensor of float32 [2, 3]", for messages
+std::string str(const Tensor& tensor); // "Tensor of float32 [2, 3]", for messages
 
-}  // namespace kindling
+} // namespace kindling

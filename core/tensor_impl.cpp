@@ -23,15 +23,18 @@ TensorImpl::~TensorImpl() {
 
 void release(TensorImpl* impl) {
     if (!impl->drop()) return;
-    if (impl->owns_python) return release_python(impl);  // the object dies first and deletes the header
+    if (impl->owns_python) return release_python(impl); // the object dies first and deletes the header
     delete impl;
 }
 
 void TensorImpl::set_shape(IntList sizes, IntList strides) {
     KINDLING_CHECK(Runtime, sizes.size() <= max_dims, "a tensor has at most %d dimensions, not %zu", max_dims, sizes.size());
     size_t n = sizes.size();
-    int64_t kept[2 * max_dims];  // the arguments may point into this very header
-    for (size_t i = 0; i < n; i++) { kept[i] = sizes[i]; kept[n + i] = strides[i]; }
+    int64_t kept[2 * max_dims]; // the arguments may point into this very header
+    for (size_t i = 0; i < n; i++) {
+        kept[i] = sizes[i];
+        kept[n + i] = strides[i];
+    }
     if (n != ndim) {
         if (shape != inline_) ::operator delete(shape);
         shape = n <= inline_dims ? inline_ : static_cast<int64_t*>(::operator new(2 * n * sizeof(int64_t)));
@@ -51,7 +54,7 @@ void TensorImpl::start_version(uint32_t value) {
 
 void TensorImpl::keep_version() {
     if (own_version) return;
-    if (storage->owners() == 1 && !storage->counters) return start_version(version->load());   // nobody else counts with it
+    if (storage->owners() == 1 && !storage->counters) return start_version(version->load()); // nobody else counts with it
     own_version = new VersionCounter;
     own_version->of = storage;
     keep_count(storage);
@@ -65,7 +68,6 @@ void TensorImpl::share_version(const TensorImpl* from) {
 }
 
 void TensorImpl::set_shape(IntList sizes) { set_shape(sizes, contiguous_strides(sizes)); }
-
 
 static bool channels_last_contiguous(const int64_t* sizes, const int64_t* strides, int n) {
     int64_t expected = 1;
@@ -91,7 +93,7 @@ void TensorImpl::refresh() {
     }
     if (overflow || (count == 0 && ndim > 2)) [[unlikely]] {
         Sizes asked(IntList(size, ndim));
-        for (int i = 0; i < ndim; i++) shape[i] = 0;  // should the count be refused, the header is still in order
+        for (int i = 0; i < ndim; i++) shape[i] = 0; // should the count be refused, the header is still in order
         count = numel = 0;
         checked_numel(asked);
         for (int i = 0; i < ndim; i++) shape[i] = asked[static_cast<size_t>(i)];
@@ -120,4 +122,4 @@ void TensorImpl::refresh() {
     non_overlapping_dense = dense;
 }
 
-}  // namespace kindling
+} // namespace kindling

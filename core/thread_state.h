@@ -15,8 +15,8 @@ class Pending;
 
 /// The thread's state. constinit and initial-exec: reading it is one instruction.
 struct ThreadState {
-    uint32_t include = 0;        // key bits added to every call (active modes, autocast)
-    uint32_t exclude = 0;        // key bits ignored (inside autograd's own kernels; inference mode)
+    uint32_t include = 0; // key bits added to every call (active modes, autocast)
+    uint32_t exclude = 0; // key bits ignored (inside autograd's own kernels; inference mode)
     bool grad_mode = true;
     bool inference_mode = false;
     bool forward_grad_mode = true;
@@ -25,17 +25,17 @@ struct ThreadState {
     bool multithreaded_backward = true;
     uint8_t autocast_dtype = static_cast<uint8_t>(DType::BFloat16);
     bool autocast_cache = true;
-    DeviceType made_on = DeviceType::CPU;  // where operators make a tensor when no device is given
+    DeviceType made_on = DeviceType::CPU; // where operators make a tensor when no device is given
     uint64_t forward_cap = ~uint64_t{0};  // tangents of levels above it are not looked at
-    int dispatch_modes = 0;      // how many TorchDispatchModes are on the stack
+    int dispatch_modes = 0;               // how many TorchDispatchModes are on the stack
     int function_modes = 0;
-    int skip_torch_function = 0; // DisableTorchFunction(Subclass)
-    int transforms = 0;          // how many transforms of torch.func are open, and vmaps (core/batch.h)
-    bool may_require_grad = false;   // inside of them: a tensor may be told that it requires grad
-    BatchLevel* levels = nullptr;    // the innermost vmap that is open
-    GradLevel* grads = nullptr;      // the innermost other transform that is open
-    Pending* recording = nullptr;    // where loops are put off (graph/pending.h); null: they run at once
-    TensorImpl* reusable = nullptr;  // an argument of the call to come whose memory a scalar body's result may take
+    int skip_torch_function = 0;    // DisableTorchFunction(Subclass)
+    int transforms = 0;             // how many transforms of torch.func are open, and vmaps (core/batch.h)
+    bool may_require_grad = false;  // inside of them: a tensor may be told that it requires grad
+    BatchLevel* levels = nullptr;   // the innermost vmap that is open
+    GradLevel* grads = nullptr;     // the innermost other transform that is open
+    Pending* recording = nullptr;   // where loops are put off (graph/pending.h); null: they run at once
+    TensorImpl* reusable = nullptr; // an argument of the call to come whose memory a scalar body's result may take
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
@@ -101,6 +101,8 @@ private:
     Pending* before_;
 };
 
-struct NoGradGuard : GradMode { NoGradGuard() : GradMode(false) {} };
+struct NoGradGuard : GradMode {
+    NoGradGuard() : GradMode(false) {}
+};
 
-}  // namespace kindling
+} // namespace kindling

@@ -17,23 +17,51 @@ template <> struct From<Tensor> {
         return v.is_number() ? wrap_number(v.scalar()) : Tensor();
     }
 };
-template <> struct From<Scalar> { KINDLING_API static Scalar get(const Value& v); };
-template <> struct From<int64_t> { KINDLING_API static int64_t get(const Value& v); };
-template <> struct From<double> { KINDLING_API static double get(const Value& v); };
-template <> struct From<bool> { KINDLING_API static bool get(const Value& v); };
-template <> struct From<Text> { static Text get(const Value& v) { return v.is_none() ? Text() : Text(v.text, v.size); } };
-template <> struct From<DType> { static DType get(const Value& v) { return v.is_none() ? DType::None : v.dtype; } };
-template <> struct From<Layout> { static Layout get(const Value& v) { return v.layout; } };
-template <> struct From<Device> { static Device get(const Value& v) { return v.device; } };
+template <> struct From<Scalar> {
+    KINDLING_API static Scalar get(const Value& v);
+};
+template <> struct From<int64_t> {
+    KINDLING_API static int64_t get(const Value& v);
+};
+template <> struct From<double> {
+    KINDLING_API static double get(const Value& v);
+};
+template <> struct From<bool> {
+    KINDLING_API static bool get(const Value& v);
+};
+template <> struct From<Text> {
+    static Text get(const Value& v) { return v.is_none() ? Text() : Text(v.text, v.size); }
+};
+template <> struct From<DType> {
+    static DType get(const Value& v) { return v.is_none() ? DType::None : v.dtype; }
+};
+template <> struct From<Layout> {
+    static Layout get(const Value& v) { return v.layout; }
+};
+template <> struct From<Device> {
+    static Device get(const Value& v) { return v.device; }
+};
 template <> struct From<MemoryFormat> {
     static MemoryFormat get(const Value& v) { return v.is_none() ? MemoryFormat::Contiguous : v.format; }
 };
-template <> struct From<Generator*> { static Generator* get(const Value& v) { return v.is_none() ? nullptr : v.generator; } };
-template <> struct From<Ref<Storage>> { static Ref<Storage> get(const Value& v) { return Ref<Storage>::share(v.storage); } };
-template <> struct From<IntList> { static IntList get(const Value& v) { return v.is_none() ? IntList() : IntList(v.integers, v.size); } };
-template <> struct From<Span<double>> { static Span<double> get(const Value& v) { return Span<double>(v.floats, v.size); } };
-template <> struct From<Span<bool>> { static Span<bool> get(const Value& v) { return Span<bool>(v.bools, v.size); } };
-template <> struct From<Span<Scalar>> { static Span<Scalar> get(const Value& v) { return Span<Scalar>(v.scalars, v.size); } };
+template <> struct From<Generator*> {
+    static Generator* get(const Value& v) { return v.is_none() ? nullptr : v.generator; }
+};
+template <> struct From<Ref<Storage>> {
+    static Ref<Storage> get(const Value& v) { return Ref<Storage>::share(v.storage); }
+};
+template <> struct From<IntList> {
+    static IntList get(const Value& v) { return v.is_none() ? IntList() : IntList(v.integers, v.size); }
+};
+template <> struct From<Span<double>> {
+    static Span<double> get(const Value& v) { return Span<double>(v.floats, v.size); }
+};
+template <> struct From<Span<bool>> {
+    static Span<bool> get(const Value& v) { return Span<bool>(v.bools, v.size); }
+};
+template <> struct From<Span<Scalar>> {
+    static Span<Scalar> get(const Value& v) { return Span<Scalar>(v.scalars, v.size); }
+};
 template <> struct From<TensorList> {
     static TensorList get(const Value& v) { return v.is_none() ? TensorList() : TensorList(v.tensors, v.size); }
 };
@@ -58,4 +86,4 @@ template <class... T> void put(Value* results, std::tuple<T...>&& tuple) {
     }(std::index_sequence_for<T...>());
 }
 
-}  // namespace kindling::boxed
+} // namespace kindling::boxed

@@ -7,23 +7,39 @@ namespace kindling {
 
 Value::Value(const Scalar& s) : integer(0) {
     switch (s.kind()) {
-        case Scalar::Kind::Bool: tag = Tag::Bool; integer = s.to_bool(); break;
-        case Scalar::Kind::Int: tag = Tag::Int; integer = s.to_int(); break;
-        case Scalar::Kind::UInt: tag = Tag::UInt; integer = s.to_int(); break;
-        case Scalar::Kind::Float: tag = Tag::Float; real = s.to_double(); break;
-        case Scalar::Kind::Complex: tag = Tag::Complex; real = s.to_complex().real(); imag = s.to_complex().imag(); break;
+    case Scalar::Kind::Bool:
+        tag = Tag::Bool;
+        integer = s.to_bool();
+        break;
+    case Scalar::Kind::Int:
+        tag = Tag::Int;
+        integer = s.to_int();
+        break;
+    case Scalar::Kind::UInt:
+        tag = Tag::UInt;
+        integer = s.to_int();
+        break;
+    case Scalar::Kind::Float:
+        tag = Tag::Float;
+        real = s.to_double();
+        break;
+    case Scalar::Kind::Complex:
+        tag = Tag::Complex;
+        real = s.to_complex().real();
+        imag = s.to_complex().imag();
+        break;
     }
 }
 
 Scalar Value::scalar() const {
     switch (tag) {
-        case Tag::Bool: return Scalar(integer != 0);
-        case Tag::Int: return Scalar(integer);
-        case Tag::UInt: return Scalar(static_cast<uint64_t>(integer));
-        case Tag::Float: return Scalar(real);
-        case Tag::Complex: return Scalar(std::complex<double>(real, imag));
-        case Tag::Tensor: return Tensor::share(tensor).item_scalar();
-        default: fail(ErrorKind::Type, "a number was expected");
+    case Tag::Bool: return Scalar(integer != 0);
+    case Tag::Int: return Scalar(integer);
+    case Tag::UInt: return Scalar(static_cast<uint64_t>(integer));
+    case Tag::Float: return Scalar(real);
+    case Tag::Complex: return Scalar(std::complex<double>(real, imag));
+    case Tag::Tensor: return Tensor::share(tensor).item_scalar();
+    default: fail(ErrorKind::Type, "a number was expected");
     }
 }
 
@@ -64,7 +80,8 @@ void check_fits(const Scalar& value, DType dtype, const char* called) {
         bool whole = !value.is_float() && !value.is_complex();
         double width = std::ldexp(1.0, static_cast<int>(item_size(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1));
         double low = !is_unsigned(dtype) ? -width : whole ? 1 - width : 0;
-        bool below = whole && item_size(dtype) == 8 ? is_unsigned(dtype) || value.kind() != Scalar::Kind::UInt : x <= width - 1 && x < width;
+        bool below =
+            whole && item_size(dtype) == 8 ? is_unsigned(dtype) || value.kind() != Scalar::Kind::UInt : x <= width - 1 && x < width;
         return x == x && x >= low && below;
     };
     const std::complex<double> parts = value.to_complex();
@@ -75,7 +92,8 @@ void check_fits(const Scalar& value, DType dtype, const char* called) {
 void check_kind(const Scalar& value, DType result, const char* name) {
     KINDLING_CHECK(Runtime, !value.is_bool() || result == DType::Bool, "Boolean %s only supported for Boolean results.", name);
     const bool whole = value.is_bool() || value.is_integral();
-    KINDLING_CHECK(Runtime, whole || category(result) >= 2, "For integral input tensors, argument %s must not be a floating point number.", name);
+    KINDLING_CHECK(Runtime, whole || category(result) >= 2, "For integral input tensors, argument %s must not be a floating point number.",
+                   name);
 }
 
 Tensor wrap_number(const Scalar& number) {
@@ -83,13 +101,13 @@ Tensor wrap_number(const Scalar& number) {
     DType dtype = number.dtype();
     Tensor tensor = make_tensor({}, dtype);
     switch (dtype) {
-        case DType::Float64: *tensor.data_ptr<double>() = number.to_double(); break;
-        case DType::Complex128: *tensor.data_ptr<std::complex<double>>() = number.to_complex(); break;
-        case DType::Bool: *tensor.data_ptr<bool>() = number.to_bool(); break;
-        default: *tensor.data_ptr<int64_t>() = number.to_int(); break;
+    case DType::Float64: *tensor.data_ptr<double>() = number.to_double(); break;
+    case DType::Complex128: *tensor.data_ptr<std::complex<double>>() = number.to_complex(); break;
+    case DType::Bool: *tensor.data_ptr<bool>() = number.to_bool(); break;
+    default: *tensor.data_ptr<int64_t>() = number.to_int(); break;
     }
     tensor.impl()->wrapped_number = true;
     return tensor;
 }
 
-}  // namespace kindling
+} // namespace kindling

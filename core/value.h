@@ -21,22 +21,43 @@ using TensorList = Span<Tensor>;
 /// Arguments are borrowed; results are owned by whoever receives them (`take_*`).
 struct Value {
     enum class Tag : uint8_t {
-        None, Tensor, Bool, Int, UInt, Float, Complex, Text, DType, Layout, Device, MemoryFormat, Generator, Storage,
-        Python, IntList, FloatList, BoolList, ScalarList, TensorList, TextList,
+        None,
+        Tensor,
+        Bool,
+        Int,
+        UInt,
+        Float,
+        Complex,
+        Text,
+        DType,
+        Layout,
+        Device,
+        MemoryFormat,
+        Generator,
+        Storage,
+        Python,
+        IntList,
+        FloatList,
+        BoolList,
+        ScalarList,
+        TensorList,
+        TextList,
     };
     Tag tag = Tag::None;
-    bool wrapped = false;        // a number given where the schema has a Tensor
-    uint32_t size = 0;           // of lists and text
+    bool wrapped = false; // a number given where the schema has a Tensor
+    uint32_t size = 0;    // of lists and text
     union {
         TensorImpl* tensor;
         int64_t integer;
-        struct { double real, imag; };
+        struct {
+            double real, imag;
+        };
         const char* text;
         const int64_t* integers;
         const double* floats;
         const bool* bools;
         const Scalar* scalars;
-        Tensor* tensors;         // results: an owned array made by `new Tensor[size]`
+        Tensor* tensors; // results: an owned array made by `new Tensor[size]`
         const Text* texts;
         Generator* generator;
         Storage* storage;
@@ -67,9 +88,10 @@ struct Value {
     Value(Span<double> l) : tag(Tag::FloatList), size(static_cast<uint32_t>(l.size())), floats(l.data()) {}
     Value(Span<bool> l) : tag(Tag::BoolList), size(static_cast<uint32_t>(l.size())), bools(l.data()) {}
     Value(Span<Scalar> l) : tag(Tag::ScalarList), size(static_cast<uint32_t>(l.size())), scalars(l.data()) {}
-    Value(kindling::TensorList l)
-        : tag(Tag::TensorList), size(static_cast<uint32_t>(l.size())), tensors(const_cast<Tensor*>(l.data())) {}
-    template <class T> Value(const std::optional<T>& value) : Value() { if (value) *this = Value(*value); }
+    Value(kindling::TensorList l) : tag(Tag::TensorList), size(static_cast<uint32_t>(l.size())), tensors(const_cast<Tensor*>(l.data())) {}
+    template <class T> Value(const std::optional<T>& value) : Value() {
+        if (value) *this = Value(*value);
+    }
 
     bool is_none() const { return tag == Tag::None; }
     bool is_tensor() const { return tag == Tag::Tensor; }
@@ -77,7 +99,12 @@ struct Value {
     Scalar scalar() const;
 
     // Results only.
-    static Value own(Tensor&& t) { Value v; v.tag = t.defined() ? Tag::Tensor : Tag::None; v.tensor = t.take(); return v; }
+    static Value own(Tensor&& t) {
+        Value v;
+        v.tag = t.defined() ? Tag::Tensor : Tag::None;
+        v.tensor = t.take();
+        return v;
+    }
     static Value own(std::vector<Tensor>&& list);
     Tensor take_tensor() {
         if (tag != Tag::Tensor) return {};
@@ -92,4 +119,4 @@ struct Value {
 /// A number as a 0-d tensor that is weak in promotion.
 Tensor wrap_number(const Scalar& number);
 
-}  // namespace kindling
+} // namespace kindling

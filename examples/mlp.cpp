@@ -29,7 +29,5 @@ int main() {
 
     try {
         matmul(x, w2);
-    } catch (const Error& error) {
-        std::printf("and a mistake is an exception: %s\n", error.what());
-    }
+    } catch (const Error& error) { std::printf("and a mistake is an exception: %s\n", error.what()); }
 }

@@ -43,8 +43,8 @@ struct Item {
     Dims sizes;
     uint64_t reduced = 0, row = 0;
     std::vector<Operand> operands;
-    std::shared_ptr<const Expression> as_row;   // a reduction as what gives its result for every element of the row
-    bool alone = false;        // it counts its dimensions, so they must stay as they are
+    std::shared_ptr<const Expression> as_row; // a reduction as what gives its result for every element of the row
+    bool alone = false;                       // it counts its dimensions, so they must stay as they are
     bool needed = false;
 };
 
@@ -74,10 +74,16 @@ void merge(Dims& sizes, uint64_t* masks[2], std::vector<Operand>& operands) {
 bool refine(const Dims& a, const Dims& b, Dims& both) {
     Dims reversed;
     size_t i = a.size(), j = b.size();
-    int64_t left_a = 1, left_b = 1;                      // of the dimension that is being split; 1: take the next
+    int64_t left_a = 1, left_b = 1; // of the dimension that is being split; 1: take the next
     for (;;) {
-        if (left_a == 1) { if (i == 0) break; left_a = a[--i]; }
-        if (left_b == 1) { if (j == 0) break; left_b = b[--j]; }
+        if (left_a == 1) {
+            if (i == 0) break;
+            left_a = a[--i];
+        }
+        if (left_b == 1) {
+            if (j == 0) break;
+            left_b = b[--j];
+        }
         const int64_t part = std::min(left_a, left_b);
         if (left_a % part || left_b % part) return false;
         reversed.push_back(part);
@@ -95,7 +101,11 @@ Dims finer(const Dims& sizes, const Dims& strides, const Dims& fine) {
     size_t d = sizes.size();
     int64_t left = 1, stride = 0;
     for (size_t k = fine.size(); k-- > 0;) {
-        if (left == 1) { d--; left = sizes[d]; stride = strides[d]; }
+        if (left == 1) {
+            d--;
+            left = sizes[d];
+            stride = strides[d];
+        }
         result[k] = stride;
         stride *= fine[k];
         left /= fine[k];
@@ -107,14 +117,19 @@ uint64_t finer(const Dims& sizes, uint64_t mask, const Dims& fine) {
     size_t d = sizes.size();
     int64_t left = 1;
     for (size_t k = fine.size(); k-- > 0;) {
-        if (left == 1) { d--; left = sizes[d]; }
+        if (left == 1) {
+            d--;
+            left = sizes[d];
+        }
         if (mask >> d & 1) result |= uint64_t{1} << k;
         left /= fine[k];
     }
     return result;
 }
 
-struct Access { int loop, operand; };
+struct Access {
+    int loop, operand;
+};
 
 /// Loops that become one.
 struct Group {
@@ -123,9 +138,9 @@ struct Group {
     std::vector<int> loops;
     bool alone = false, gone = false;
     size_t nodes = 0;
-    std::vector<Access> reads, writes;    // of memory: what an earlier loop of the group computed is no read
-    std::vector<int> slots;               // that it touches
-    std::vector<int> stored;              // that it writes and that have to lie in memory, as far as is known
+    std::vector<Access> reads, writes; // of memory: what an earlier loop of the group computed is no read
+    std::vector<int> slots;            // that it touches
+    std::vector<int> stored;           // that it writes and that have to lie in memory, as far as is known
     bool in_place = false;
     int operand_count() const { return static_cast<int>(reads.size() + stored.size()); }
 };
@@ -164,7 +179,8 @@ private:
             to.row = from.row;
             for (int k = 0; k < from.operand_count(); k++) {
                 const RecordedLoops::Operand given = recorded_.operand(from, k);
-                to.operands.push_back({static_cast<int>(given.slot), given.type, given.offset, IntList(given.strides, static_cast<size_t>(from.ndim))});
+                to.operands.push_back(
+                    {static_cast<int>(given.slot), given.type, given.offset, IntList(given.strides, static_cast<size_t>(from.ndim))});
             }
             for (const Node& node : from.expression->nodes) to.alone |= node.primitive == Primitive::Index;
             if (to.alone) continue;
@@ -180,7 +196,8 @@ private:
                 to.reduced = from.reduced;
                 to.row = from.row;
                 for (int k = 0; k < from.operand_count(); k++)
-                    to.operands[static_cast<size_t>(k)].strides = IntList(recorded_.operand(from, k).strides, static_cast<size_t>(from.ndim));
+                    to.operands[static_cast<size_t>(k)].strides =
+                        IntList(recorded_.operand(from, k).strides, static_cast<size_t>(from.ndim));
             }
         }
     }
@@ -191,9 +208,11 @@ private:
         for (size_t i = items_.size(); i-- > 0;) {
             const RecordedLoop& from = recorded_.loops[i];
             Item& mine = items_[i];
-            for (int k = 0; k < from.output_count; k++) mine.needed |= wanted[static_cast<size_t>(mine.operands[static_cast<size_t>(k)].slot)] != 0;
+            for (int k = 0; k < from.output_count; k++)
+                mine.needed |= wanted[static_cast<size_t>(mine.operands[static_cast<size_t>(k)].slot)] != 0;
             if (!mine.needed) continue;
-            for (int k = from.output_count; k < from.operand_count(); k++) wanted[static_cast<size_t>(mine.operands[static_cast<size_t>(k)].slot)] = 1;
+            for (int k = from.output_count; k < from.operand_count(); k++)
+                wanted[static_cast<size_t>(mine.operands[static_cast<size_t>(k)].slot)] = 1;
         }
     }
 
@@ -205,12 +224,15 @@ private:
     }
 
     /// What is known of a slot while loops are placed: who wrote it last, and the last group that reads it from memory.
-    struct Last { int write_group = -1, read_group = -1; Access write{-1, -1}; };
+    struct Last {
+        int write_group = -1, read_group = -1;
+        Access write{-1, -1};
+    };
 
     /// How a loop joins a group: the dimensions of both, and what it or the group becomes for that.
     struct Join {
         Dims fine;
-        Item spread;               // the loop over the group's space, of which it knows only what is not reduced
+        Item spread; // the loop over the group's space, of which it knows only what is not reduced
         bool spreads = false;
         bool group_to_rows = false, loop_to_row = false;
     };
@@ -230,11 +252,13 @@ private:
         given_.emplace(i, mine);
         ExpressionBuilder builder;
         std::vector<Sym> inputs, scalars;
-        for (int k = from.output_count; k < from.operand_count(); k++) inputs.push_back(builder.input(mine.operands[static_cast<size_t>(k)].type));
+        for (int k = from.output_count; k < from.operand_count(); k++)
+            inputs.push_back(builder.input(mine.operands[static_cast<size_t>(k)].type));
         auto numbers_of = [&](const Expression& expression) {
             scalars.assign(static_cast<size_t>(expression.scalar_count), Sym());
             for (const Node& node : expression.nodes)
-                if (node.primitive == Primitive::Scalar) scalars[static_cast<size_t>(node.index())] = builder.scalar(node.index(), node.type);
+                if (node.primitive == Primitive::Scalar)
+                    scalars[static_cast<size_t>(node.index())] = builder.scalar(node.index(), node.type);
         };
         numbers_of(*from.expression);
         Sym value = builder.append(*from.expression, inputs.data(), scalars.data())[0];
@@ -262,10 +286,14 @@ private:
         if (!refine(outer, mine.sizes, fine)) return false;
         // The group's dimensions, those outside the row as they are split now.
         join.fine.clear();
-        std::vector<int> from;                              // of each dimension: which of `fine` it is, -1 along the row
+        std::vector<int> from; // of each dimension: which of `fine` it is, -1 along the row
         size_t at = 0;
         for (size_t d = 0; d < group.sizes.size(); d++) {
-            if (inner >> d & 1) { join.fine.push_back(group.sizes[d]); from.push_back(-1); continue; }
+            if (inner >> d & 1) {
+                join.fine.push_back(group.sizes[d]);
+                from.push_back(-1);
+                continue;
+            }
             for (int64_t left = group.sizes[d]; left > 1; at++) {
                 join.fine.push_back(fine[at]);
                 from.push_back(static_cast<int>(at));
@@ -293,9 +321,11 @@ private:
         if (group.nodes + from.expression->nodes.size() > most_nodes) return false;
         uint64_t row = 0, group_row = 0;
         bool reads_it = false;
-        for (int k = from.output_count; k < from.operand_count(); k++) reads_it |= last_[static_cast<size_t>(operand({i, k}).slot)].write_group == static_cast<int>(g);
+        for (int k = from.output_count; k < from.operand_count(); k++)
+            reads_it |= last_[static_cast<size_t>(operand({i, k}).slot)].write_group == static_cast<int>(g);
         if (refine(group.sizes, mine.sizes, join.fine)) {
-            row = finer(mine.sizes, mine.row | mine.reduced, join.fine), group_row = finer(group.sizes, group.row | group.reduced, join.fine);
+            row = finer(mine.sizes, mine.row | mine.reduced, join.fine),
+            group_row = finer(group.sizes, group.row | group.reduced, join.fine);
             if (row && group_row && row != group_row) return false;
             if (mine.reduced) {
                 // A reduction joins what it reads, where that has rows already, and is of use to what comes after it.
@@ -323,11 +353,17 @@ private:
         for (int k = 0; k < from.operand_count(); k++) {
             const int slot = there.operands[static_cast<size_t>(k)].slot;
             const bool writes = k < from.output_count, is_wanted = recorded_.wanted[static_cast<size_t>(slot)];
-            if (!has(group.slots, slot)) { fresh += !writes || is_wanted; continue; }
+            if (!has(group.slots, slot)) {
+                fresh += !writes || is_wanted;
+                continue;
+            }
             shares = true;
             const Last& last = last_[static_cast<size_t>(slot)];
             if (last.write_group == static_cast<int>(g) && !same(last.write, k)) return false;
-            if (!writes) { fresh += last.write_group != static_cast<int>(g) && !reads_the_same(group, {i, k}); continue; }
+            if (!writes) {
+                fresh += last.write_group != static_cast<int>(g) && !reads_the_same(group, {i, k});
+                continue;
+            }
             fresh += is_wanted && !has(group.stored, slot);
             // Written after it was read: only where it was read element by element, and never in a row kernel.
             for (const Access& read : group.reads)
@@ -349,8 +385,9 @@ private:
         const Operand& mine = operand(access);
         for (const Access& read : group.reads) {
             const Operand& other = operand(read);
-            if (other.slot == mine.slot && other.offset == mine.offset && other.type == mine.type &&
-                other.strides == mine.strides && item(read.loop).sizes == item(access.loop).sizes) return true;
+            if (other.slot == mine.slot && other.offset == mine.offset && other.type == mine.type && other.strides == mine.strides &&
+                item(read.loop).sizes == item(access.loop).sizes)
+                return true;
         }
         return false;
     }
@@ -399,19 +436,22 @@ private:
                 items_[static_cast<size_t>(i)] = std::move(join.spread);
             }
             const bool along = join.spreads;
-            group.row = along ? spread_mask(group.sizes, group.row, join.fine) : finer(group.sizes, group.row, join.fine) | finer(item(i).sizes, item(i).row, join.fine);
+            group.row = along ? spread_mask(group.sizes, group.row, join.fine)
+                              : finer(group.sizes, group.row, join.fine) | finer(item(i).sizes, item(i).row, join.fine);
             group.reduced = along ? spread_mask(group.sizes, group.reduced, join.fine) : finer(group.sizes, group.reduced, join.fine);
             group.sizes = join.fine;
         }
         Group& group = groups_[g];
         group.loops.push_back(i);
         group.nodes += from.expression->nodes.size();
-        auto touch = [](std::vector<int>& list, int slot) { if (!has(list, slot)) list.push_back(slot); };
+        auto touch = [](std::vector<int>& list, int slot) {
+            if (!has(list, slot)) list.push_back(slot);
+        };
         for (int k = from.output_count; k < from.operand_count(); k++) {
             const int slot = operand({i, k}).slot;
             Last& last = last_[static_cast<size_t>(slot)];
             touch(group.slots, slot);
-            if (last.write_group == static_cast<int>(g)) continue;      // computed in the group
+            if (last.write_group == static_cast<int>(g)) continue; // computed in the group
             if (last.write_group >= 0) touch(groups_[static_cast<size_t>(last.write_group)].stored, slot);
             last.read_group = std::max(last.read_group, static_cast<int>(g));
             if (!reads_the_same(group, {i, k})) group.reads.push_back({i, k});
@@ -453,7 +493,8 @@ private:
                 const int slot = operand(write).slot;
                 fits = fits && !recorded_.wanted[static_cast<size_t>(slot)];
                 for (size_t other = g + 1; other < groups_.size() && fits; other++)
-                    if (other != r && !groups_[other].gone && (is_read_by(groups_[other], slot) || is_written_by(groups_[other], slot))) fits = false;
+                    if (other != r && !groups_[other].gone && (is_read_by(groups_[other], slot) || is_written_by(groups_[other], slot)))
+                        fits = false;
                 for (const Access& read : to.reads)
                     if (operand(read).slot == slot) {
                         feeds = true;
@@ -468,7 +509,8 @@ private:
             for (const Access& read : from.reads)
                 for (size_t other = g + 1; other <= r && fits; other++)
                     if (!groups_[other].gone && is_written_by(groups_[other], operand(read).slot)) fits = false;
-            if (!feeds || !fits || from.operand_count() + to.operand_count() > most_operands || from.nodes + to.nodes > most_nodes) continue;
+            if (!feeds || !fits || from.operand_count() + to.operand_count() > most_operands || from.nodes + to.nodes > most_nodes)
+                continue;
             to.reduced = finer(to.sizes, to.reduced, fine);
             to.row = finer(to.sizes, to.row, fine);
             to.sizes = fine;
@@ -510,7 +552,8 @@ private:
 
     /// Whether a row kernel can be that: it reduces no row-invariant value, and stores these as one number a row, all others for
     /// every element.
-    bool is_row_kernel(const ExpressionBuilder& builder, const std::vector<int32_t>& stored, const std::vector<Access>& inputs, const Group& group) const {
+    bool is_row_kernel(const ExpressionBuilder& builder, const std::vector<int32_t>& stored, const std::vector<Access>& inputs,
+                       const Group& group) const {
         auto lies_along = [&](const Dims& strides) {
             for (size_t d = 0; d < strides.size(); d++)
                 if ((group.row >> d & 1) && strides[d] != 0) return true;
@@ -543,8 +586,11 @@ private:
         const Group& group = groups_[g];
         ExpressionBuilder map, epilogue;
         ExpressionBuilder* builder = &map;
-        struct Value { Access at; Sym symbol; };
-        std::vector<Value> values;                    // what the loops so far have written
+        struct Value {
+            Access at;
+            Sym symbol;
+        };
+        std::vector<Value> values; // what the loops so far have written
         std::vector<Access> inputs, epilogue_inputs;
         int reduced_values = 0;
         for (int i : group.loops) {
@@ -556,18 +602,23 @@ private:
                 const Value* computed = nullptr;
                 for (const Value& value : values)
                     if (operand(value.at).slot == operand({i, k}).slot) computed = &value;
-                if (computed) { given.push_back(computed->symbol); continue; }
+                if (computed) {
+                    given.push_back(computed->symbol);
+                    continue;
+                }
                 size_t at = 0;
                 while (at < mine.size() && !same_places(mine[at], {i, k}, group.sizes)) at++;
                 if (at == mine.size()) mine.push_back({i, k});
                 given.push_back(builder->input(static_cast<int>(at) + (builder == &map ? 0 : reduced_values), operand({i, k}).type));
             }
             const int first = static_cast<int>(step.scalars.size());
-            for (int k = 0; k < (finishes ? scalars_of(i) : from.expression->scalar_count); k++) step.scalars.push_back(from.scalars + static_cast<uint32_t>(k));
+            for (int k = 0; k < (finishes ? scalars_of(i) : from.expression->scalar_count); k++)
+                step.scalars.push_back(from.scalars + static_cast<uint32_t>(k));
             auto append = [&](const Expression& expression, const Sym* arguments) {
                 std::vector<Sym> scalars(static_cast<size_t>(expression.scalar_count));
                 for (const Node& node : expression.nodes)
-                    if (node.primitive == Primitive::Scalar) scalars[static_cast<size_t>(node.index())] = builder->scalar(first + node.index(), node.type);
+                    if (node.primitive == Primitive::Scalar)
+                        scalars[static_cast<size_t>(node.index())] = builder->scalar(first + node.index(), node.type);
                 return builder->append(expression, arguments, scalars.data());
             };
             std::vector<Sym> results = append(expression_of(i), given.data());
@@ -576,7 +627,8 @@ private:
                 for (size_t k = 0; k < results.size(); k++) {
                     map.output(results[k]);
                     const DType type = accumulate_type(from.combines[k], results[k].dtype());
-                    for (int each = from.combines[k] == Combine::MeanVar ? 2 : 1; each--;) reduced.push_back(epilogue.input(reduced_values++, type));
+                    for (int each = from.combines[k] == Combine::MeanVar ? 2 : 1; each--;)
+                        reduced.push_back(epilogue.input(reduced_values++, type));
                 }
                 std::copy(std::begin(from.combines), std::end(from.combines), step.combines);
                 builder = &epilogue;
@@ -665,18 +717,19 @@ private:
         for (size_t i = 0; i < plan.steps.size(); i++)
             for (const PlannedOperand& each : plan.steps[i].operands) last[static_cast<size_t>(each.slot)] = static_cast<int>(i);
         for (size_t slot = 0; slot < last.size(); slot++)
-            if (last[slot] >= 0 && !recorded_.wanted[slot]) plan.steps[static_cast<size_t>(last[slot])].last_use.push_back(static_cast<int>(slot));
+            if (last[slot] >= 0 && !recorded_.wanted[slot])
+                plan.steps[static_cast<size_t>(last[slot])].last_use.push_back(static_cast<int>(slot));
     }
 
     const RecordedLoops& recorded_;
     std::vector<Item> items_;
-    std::unordered_map<int, Item> given_;   // those that were changed to join a group, as they were
+    std::unordered_map<int, Item> given_; // those that were changed to join a group, as they were
     std::vector<Group> groups_;
     std::vector<Last> last_;
-    std::vector<Operand> operands_;      // of the step that is being written
+    std::vector<Operand> operands_; // of the step that is being written
 };
 
-}  // namespace
+} // namespace
 
 std::unique_ptr<Plan> make_plan(const RecordedLoops& recorded) { return Fusion(recorded).run(); }
 
@@ -697,4 +750,4 @@ std::shared_ptr<const Expression> keep_expression(Expression&& expression) {
     return kept;
 }
 
-}  // namespace kindling
+} // namespace kindling

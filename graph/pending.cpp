@@ -18,13 +18,16 @@ namespace {
 constinit std::mutex pool_lock, allocation_lock;
 /// Queues of threads that have ended, and all that were ever made: a queue is never freed, so the list is read without a lock.
 constinit std::vector<Pending*>* idle = nullptr;
-struct Listed { Pending* queue; Listed* next; };
+struct Listed {
+    Pending* queue;
+    Listed* next;
+};
 constinit std::atomic<Listed*> all_queues{nullptr};
 constinit std::atomic<int64_t> recorded_count{0}, ran_count{0}, plan_count{0}, flush_count{0};
-constexpr size_t most_plans = 512, loop_words = 6;   // words: in front of the sizes of a loop
+constexpr size_t most_plans = 512, loop_words = 6; // words: in front of the sizes of a loop
 
 uint64_t hash_numbers(const std::vector<int64_t>& numbers) {
-    uint64_t lanes[4] = {1, 2, 3, 4};             // side by side: one alone would wait for its multiplications
+    uint64_t lanes[4] = {1, 2, 3, 4}; // side by side: one alone would wait for its multiplications
     for (size_t i = 0; i < numbers.size(); i++) {
         uint64_t& lane = lanes[i % 4];
         lane = (lane ^ static_cast<uint64_t>(numbers[i])) * 0xff51afd7ed558ccdu;
@@ -41,7 +44,7 @@ bool is_visible(const Storage& storage) {
     return storage.deleter && !storage.hidden && (!is_held_outside || is_held_outside(storage));
 }
 
-}  // namespace
+} // namespace
 
 constinit std::atomic<int64_t> smallest_loop{4096};
 bool (*is_held_outside)(const Storage&) = nullptr;
@@ -56,7 +59,8 @@ public:
     Guard(const Guard&) = delete;
     void lock() {
         if (!queue_.lock_.try_lock()) {
-            KINDLING_CHECK(Runtime, queue_.runs_in_.load(std::memory_order_relaxed) != &thread_state, "what a backend made of a compiled function reads a value that it is to compute itself");
+            KINDLING_CHECK(Runtime, queue_.runs_in_.load(std::memory_order_relaxed) != &thread_state,
+                           "what a backend made of a compiled function reads a value that it is to compute itself");
             Unlocked unlocked(true);
             queue_.lock_.lock();
         }
@@ -68,7 +72,7 @@ public:
         std::vector<Storage*> dropped;
         dropped.swap(queue_.dropped_);
         queue_.lock_.unlock();
-        for (Storage* storage : dropped) release(storage);   // may run code of the program: after the lock
+        for (Storage* storage : dropped) release(storage); // may run code of the program: after the lock
     }
 
 private:
@@ -81,8 +85,8 @@ private:
 int64_t Pending::find(const Storage* storage) const {
     const uint32_t slot = storage->slot.load(std::memory_order_relaxed);
     if (slot < slots_.size() && slots_[slot].storage == storage) return slot;
-    if (!(storage->state.load(std::memory_order_relaxed) & Storage::most_readers)) return -1;   // no queue has it
-    for (size_t i = 0; i < slots_.size(); i++)                                                   // another has, or several have
+    if (!(storage->state.load(std::memory_order_relaxed) & Storage::most_readers)) return -1; // no queue has it
+    for (size_t i = 0; i < slots_.size(); i++)                                                // another has, or several have
         if (slots_[i].storage == storage) return static_cast<int64_t>(i);
     return -1;
 }
@@ -96,7 +100,7 @@ int64_t Pending::slot_of(Storage* storage, bool written) {
         storage->slot.store(static_cast<uint32_t>(slot), std::memory_order_relaxed);
         const uint32_t more = written ? 1 + Storage::Written : 1;
         const uint32_t state = storage->state.load(std::memory_order_relaxed);
-        if (written && state & Storage::Unallocated && storage->use_count() == 1) {   // made for this loop: nobody else can see it
+        if (written && state & Storage::Unallocated && storage->use_count() == 1) { // made for this loop: nobody else can see it
             storage->retain_alone();
             storage->state.store(state + more, std::memory_order_relaxed);
         } else {
@@ -121,7 +125,8 @@ void Pending::drop() {
     for (Slot& slot : slots_) {
         if (!slot.storage) continue;
         // What nobody else holds goes with its last reference.
-        if (slot.storage->use_count() > 1) slot.storage->state.fetch_sub(slot.written ? 1 + Storage::Written : 1, std::memory_order_release);
+        if (slot.storage->use_count() > 1)
+            slot.storage->state.fetch_sub(slot.written ? 1 + Storage::Written : 1, std::memory_order_release);
         dropped_.push_back(slot.storage);
     }
     slots_.clear();
@@ -138,12 +143,13 @@ void Pending::drop() {
 void Pending::record(const LoopKernel& kernel, const Place* places) {
     const int count = kernel.output_count + kernel.input_count;
     Guard guard(*this);
-    for (int i = 0; i < count; i++) {                     // another thread's queue has it
+    for (int i = 0; i < count; i++) { // another thread's queue has it
         Storage* storage = places[i].storage;
         const uint32_t state = storage->state.load(std::memory_order_acquire) & ~Storage::Unallocated;
         if (!state) continue;
         const int64_t slot = find(storage);
-        const bool elsewhere = (state & Storage::most_readers) > (slot >= 0), written = state & Storage::Written && !(slot >= 0 && slots_[static_cast<size_t>(slot)].written);
+        const bool elsewhere = (state & Storage::most_readers) > (slot >= 0),
+                   written = state & Storage::Written && !(slot >= 0 && slots_[static_cast<size_t>(slot)].written);
         if (!written && !(elsewhere && i < kernel.output_count)) continue;
         guard.unlock();
         settle(storage, i < kernel.output_count);
@@ -249,7 +255,10 @@ void Pending::run_locked(bool at_end) {
     const uint64_t hash = hash_numbers(key);
     const Plan* plan = nullptr;
     for (auto& each : plans_)
-        if (each->hash == hash && each->key == key) { plan = each.get(); break; }
+        if (each->hash == hash && each->key == key) {
+            plan = each.get();
+            break;
+        }
     if (!plan) {
         std::vector<int64_t> whole = key;
         key.resize(length);
@@ -267,7 +276,8 @@ void Pending::run_locked(bool at_end) {
         execute(*plan);
         return drop();
     }
-    ExplainedRun run{recorded_.loops.size(), plan->steps.size(), bytes_of(recorded_), bytes_of(*plan), 0, {}, recorded_.to_string(), plan->to_string()};
+    ExplainedRun run{recorded_.loops.size(), plan->steps.size(), bytes_of(recorded_), bytes_of(*plan), 0, {},
+                     recorded_.to_string(),  plan->to_string()};
     if (!at_end && place_in_program) run.where = place_in_program();
     timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -279,7 +289,7 @@ void Pending::run_locked(bool at_end) {
 }
 
 void Pending::execute(const Plan& plan) {
-    Deaf deaf;                            // a handler of signals is Python code, which may need what is just being run
+    Deaf deaf; // a handler of signals is Python code, which may need what is just being run
     std::vector<LoopOperand> operands;
     std::vector<Immediate> scalars;
     for (size_t which = 0; which < plan.steps.size(); which++) {
@@ -293,11 +303,17 @@ void Pending::execute(const Plan& plan) {
                 Storage& storage = *slots_[static_cast<size_t>(operand.slot)].storage;
                 if (storage.state.load(std::memory_order_relaxed) & Storage::Unallocated) storage.allocate_now();
                 for (size_t k = 0; k < i && static_cast<int>(k) < step.output_count; k++) in_place |= step.operands[k].slot == operand.slot;
-                operands.push_back({static_cast<char*>(storage.memory) + operand.offset, operand.type, step.numbers.data() + operand.strides});
+                operands.push_back(
+                    {static_cast<char*>(storage.memory) + operand.offset, operand.type, step.numbers.data() + operand.strides});
             }
             for (uint32_t scalar : step.scalars) scalars.push_back(recorded_.scalars[scalar]);
-            LoopKernel kernel{.expression = step.expression, .ndim = step.ndim, .sizes = step.numbers.data(),
-                              .output_count = step.output_count, .input_count = step.input_count, .operands = operands.data(), .scalars = scalars.data()};
+            LoopKernel kernel{.expression = step.expression,
+                              .ndim = step.ndim,
+                              .sizes = step.numbers.data(),
+                              .output_count = step.output_count,
+                              .input_count = step.input_count,
+                              .operands = operands.data(),
+                              .scalars = scalars.data()};
             if (step.reduced) {
                 kernel.reduced = step.reduced;
                 kernel.combines = step.combines;
@@ -335,7 +351,8 @@ void Pending::keep(const std::vector<int>& loops) {
         const size_t length = loop_words + n + static_cast<size_t>(loop.operand_count()) * (3 + n);
         loop.sizes = static_cast<uint32_t>(numbers.size() + loop_words);
         loop.operands = static_cast<uint32_t>(numbers.size() + loop_words + n);
-        numbers.insert(numbers.end(), recorded_.numbers.begin() + static_cast<ptrdiff_t>(first), recorded_.numbers.begin() + static_cast<ptrdiff_t>(first + length));
+        numbers.insert(numbers.end(), recorded_.numbers.begin() + static_cast<ptrdiff_t>(first),
+                       recorded_.numbers.begin() + static_cast<ptrdiff_t>(first + length));
         kept.push_back(loop);
     }
     recorded_.numbers.swap(numbers);
@@ -397,8 +414,11 @@ static void list(Pending* queue) {
 }
 
 void begin_recording() {
-    if (depth) { depth++; return; }
-    if (!mine || !mine->empty()) take_queue();      // what failed stays where it is, and is tried again by who reads it
+    if (depth) {
+        depth++;
+        return;
+    }
+    if (!mine || !mine->empty()) take_queue(); // what failed stays where it is, and is tried again by who reads it
     depth = 1;
     thread_state.recording = mine;
     thread_state.include |= key::Deferred;
@@ -469,7 +489,9 @@ bool Foreign::is_wanted(int64_t slot) { return slots_.at(static_cast<size_t>(slo
 
 bool Foreign::fill(int64_t slot, Storage* from) {
     Storage* to = slots_.at(static_cast<size_t>(slot)).storage;
-    if (from == to || from->use_count() > 1 || from->deleter || to->deleter || from->bytes != to->bytes || from->shared || from->exported.load()) return false;
+    if (from == to || from->use_count() > 1 || from->deleter || to->deleter || from->bytes != to->bytes || from->shared ||
+        from->exported.load())
+        return false;
     from->data();
     if (to->state.load(std::memory_order_relaxed) & Storage::Unallocated) to->allocate_now();
     std::swap(from->memory, to->memory);
@@ -487,7 +509,7 @@ void Foreign::mark(bool pending) {
 
 void Foreign::run_locked(bool) {
     if (empty()) return;
-    if (draws_.queue) default_generator().forget(&draws_);   // draws that fail are in nobody's way: they come later, if at all
+    if (draws_.queue) default_generator().forget(&draws_); // draws that fail are in nobody's way: they come later, if at all
     draws_.queue = nullptr;
     mark(false);
     runs_in_.store(&thread_state, std::memory_order_relaxed);
@@ -504,4 +526,4 @@ void Foreign::run_locked(bool) {
     drop();
 }
 
-}  // namespace kindling
+} // namespace kindling

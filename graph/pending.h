@@ -17,9 +17,9 @@ namespace kindling {
 /// An operand of a loop as memory that has no address yet.
 struct Place {
     Storage* storage;
-    int64_t offset;          // bytes
+    int64_t offset; // bytes
     DType type;
-    const int64_t* strides;  // bytes, one per dimension of the iteration space
+    const int64_t* strides; // bytes, one per dimension of the iteration space
 };
 
 /// A loop that was put off. All lists lie in RecordedLoops::numbers, so that what was recorded is one list of numbers: the key of
@@ -30,20 +30,25 @@ struct RecordedLoop {
     int ndim, output_count, input_count;
     uint64_t reduced, row;
     Combine combines[5];
-    uint32_t sizes;          // index of the first of `ndim` sizes
-    uint32_t operands;       // of the first operand: slot, dtype, offset, then `ndim` strides
-    uint32_t scalars;        // index in RecordedLoops::scalars
+    uint32_t sizes;    // index of the first of `ndim` sizes
+    uint32_t operands; // of the first operand: slot, dtype, offset, then `ndim` strides
+    uint32_t scalars;  // index in RecordedLoops::scalars
     int operand_count() const { return output_count + input_count; }
 };
 
 /// What one queue holds. Memory is named by slots.
 struct RecordedLoops {
-    struct Operand { int64_t slot; DType type; int64_t offset; const int64_t* strides; };
+    struct Operand {
+        int64_t slot;
+        DType type;
+        int64_t offset;
+        const int64_t* strides;
+    };
 
     std::vector<int64_t> numbers;
     std::vector<RecordedLoop> loops;
     std::vector<Immediate> scalars;
-    std::vector<uint8_t> wanted;     // for each slot: whether somebody but this queue still holds the memory
+    std::vector<uint8_t> wanted; // for each slot: whether somebody but this queue still holds the memory
 
     const int64_t* sizes(const RecordedLoop& loop) const { return numbers.data() + loop.sizes; }
     Operand operand(const RecordedLoop& loop, int which) const {
@@ -72,7 +77,10 @@ public:
 
 protected:
     friend void settle(Storage*, bool);
-    struct Slot { Storage* storage; bool written; };
+    struct Slot {
+        Storage* storage;
+        bool written;
+    };
     class Guard;
 
     int64_t slot_of(Storage* storage, bool written);
@@ -85,15 +93,15 @@ protected:
 
     std::mutex lock_;
     std::atomic<bool> has_loops_{false};
-    std::atomic<const void*> runs_in_{nullptr};   // the thread that runs what somebody else has put off
+    std::atomic<const void*> runs_in_{nullptr}; // the thread that runs what somebody else has put off
     RecordedLoops recorded_;
     std::vector<Slot> slots_;
-    std::vector<Storage*> dropped_;     // to be released when the lock is open
-    int64_t bytes_ = 0;                 // of the memory that loops touch, and at how much of it is_full looks again
+    std::vector<Storage*> dropped_; // to be released when the lock is open
+    int64_t bytes_ = 0;             // of the memory that loops touch, and at how much of it is_full looks again
     int64_t look_at_ = most_bytes;
     std::vector<std::unique_ptr<Plan>> plans_;
 };
-inline void release(Pending*) {}        // queues stay for the next thread
+inline void release(Pending*) {} // queues stay for the next thread
 
 /// Memory that somebody else will fill: the backend of a compiled function, which knows what to compute. Loops that others put off
 /// and that memory know of each other as the loops of two threads do.
@@ -116,10 +124,12 @@ private:
     void run_locked(bool at_end) override;
     void mark(bool pending);
 
-    struct Draws : Generator::Waiting { Foreign* queue; };
+    struct Draws : Generator::Waiting {
+        Foreign* queue;
+    };
     std::vector<bool> made_;
     Draws draws_{};
-    void (*fill_)(void*) = nullptr;      // fills all of it; holds the queue's lock
+    void (*fill_)(void*) = nullptr; // fills all of it; holds the queue's lock
     void (*drop_)(void*) = nullptr;
     void* context_ = nullptr;
 };
@@ -150,12 +160,15 @@ public:
         if (!open_) return;
         try {
             end_recording();
-        } catch (...) {
-        }
+        } catch (...) {}
     }
     Recording(const Recording&) = delete;
-    void open() { if (!open_) begin_recording(), open_ = true; }
-    void close() { if (open_) open_ = false, end_recording(); }
+    void open() {
+        if (!open_) begin_recording(), open_ = true;
+    }
+    void close() {
+        if (open_) open_ = false, end_recording();
+    }
 
 private:
     bool open_ = false;
@@ -164,9 +177,9 @@ private:
 /// What one run of a queue did, for whoever asked for it.
 struct ExplainedRun {
     size_t recorded, ran;
-    int64_t bytes_apart, bytes_fused;    // that the loops read and write, as recorded and as run
+    int64_t bytes_apart, bytes_fused; // that the loops read and write, as recorded and as run
     double seconds;
-    std::string where;                   // in the program, where a value was needed; empty: at the end
+    std::string where; // in the program, where a value was needed; empty: at the end
     std::string before, after;
 };
 /// From here on runs of queues in this thread are told of.
@@ -179,7 +192,9 @@ KINDLING_VISIBLE extern std::string (*place_in_program)();
 KINDLING_VISIBLE extern bool (*is_held_outside)(const Storage& storage);
 
 /// How many loops were recorded, how many ran, and how many plans were made, since the process began.
-struct GraphCounts { int64_t recorded, ran, plans, flushes; };
+struct GraphCounts {
+    int64_t recorded, ran, plans, flushes;
+};
 KINDLING_VISIBLE GraphCounts graph_counts();
 
-}  // namespace kindling
+} // namespace kindling

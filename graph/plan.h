@@ -8,23 +8,28 @@
 
 namespace kindling {
 
-struct PlannedOperand { int slot; DType type; int64_t offset; uint32_t strides; };
+struct PlannedOperand {
+    int slot;
+    DType type;
+    int64_t offset;
+    uint32_t strides;
+};
 
 /// One loop to run.
 struct PlannedLoop {
-    std::shared_ptr<const Expression> own;   // a fused expression; that of a loop that stayed alone is the operator's
+    std::shared_ptr<const Expression> own; // a fused expression; that of a loop that stayed alone is the operator's
     const Expression* expression = nullptr;
     const Expression* finish = nullptr;
     std::shared_ptr<const Expression> own_finish;
     int ndim = 0, output_count = 0, input_count = 0, finish_input_count = 0;
-    int64_t size = 1;                        // elements of the space
+    int64_t size = 1; // elements of the space
     uint64_t reduced = 0, row = 0;
     Combine combines[5] = {};
-    std::vector<int64_t> numbers;            // sizes, then strides of each operand
-    std::vector<PlannedOperand> operands;    // outputs, then inputs
-    std::vector<uint32_t> scalars;           // for each run-time scalar: which of the recording's
-    std::vector<int> loops;                  // of the recording, that this one stands for
-    std::vector<int> last_use;               // slots that no later loop needs
+    std::vector<int64_t> numbers;         // sizes, then strides of each operand
+    std::vector<PlannedOperand> operands; // outputs, then inputs
+    std::vector<uint32_t> scalars;        // for each run-time scalar: which of the recording's
+    std::vector<int> loops;               // of the recording, that this one stands for
+    std::vector<int> last_use;            // slots that no later loop needs
 };
 
 struct Plan {
@@ -46,4 +51,4 @@ void trace_graph(const RecordedLoops& recorded, const Plan& plan);
 /// An expression that is kept under what it computes: the same one for every plan, so that machine code is made once.
 std::shared_ptr<const Expression> keep_expression(Expression&& expression);
 
-}  // namespace kindling
+} // namespace kindling

@@ -39,8 +39,8 @@ std::string head(size_t which, const int64_t* sizes, int ndim, uint64_t reduced,
 }
 
 std::string operand(bool output, int64_t slot, DType type, int64_t offset, const int64_t* strides, int ndim) {
-    return std::string(output ? "    writes " : "    reads  ") + "memory " + std::to_string(slot) + " as " + name(type) + " at " + std::to_string(offset) + ", strides " +
-           list(strides, ndim) + "\n";
+    return std::string(output ? "    writes " : "    reads  ") + "memory " + std::to_string(slot) + " as " + name(type) + " at " +
+           std::to_string(offset) + ", strides " + list(strides, ndim) + "\n";
 }
 
 /// Of one operand, an element that is read for many counts once.
@@ -51,7 +51,7 @@ int64_t bytes_of(DType type, const int64_t* sizes, const int64_t* strides, int n
     return bytes;
 }
 
-}  // namespace
+} // namespace
 
 int64_t bytes_of(const RecordedLoops& recorded) {
     int64_t bytes = 0;
@@ -66,7 +66,8 @@ int64_t bytes_of(const RecordedLoops& recorded) {
 int64_t bytes_of(const Plan& plan) {
     int64_t bytes = 0;
     for (const PlannedLoop& step : plan.steps)
-        for (const PlannedOperand& each : step.operands) bytes += bytes_of(each.type, step.numbers.data(), step.numbers.data() + each.strides, step.ndim);
+        for (const PlannedOperand& each : step.operands)
+            bytes += bytes_of(each.type, step.numbers.data(), step.numbers.data() + each.strides, step.ndim);
     return bytes;
 }
 
@@ -98,7 +99,8 @@ std::string Plan::to_string() const {
         text += "\n";
         for (size_t k = 0; k < step.operands.size(); k++) {
             const PlannedOperand& each = step.operands[k];
-            text += operand(static_cast<int>(k) < step.output_count, each.slot, each.type, each.offset, step.numbers.data() + each.strides, step.ndim);
+            text += operand(static_cast<int>(k) < step.output_count, each.slot, each.type, each.offset, step.numbers.data() + each.strides,
+                            step.ndim);
         }
         text += indented(step.expression->to_string());
         if (step.finish) text += "    then\n" + indented(step.finish->to_string());
@@ -115,4 +117,4 @@ void trace_graph(const RecordedLoops& recorded, const Plan& plan) {
     std::fclose(file);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -5,7 +5,10 @@
 
 namespace kindling::KINDLING_ISA_NAMESPACE {
 
-#define KINDLING_OPERATION(NAME, ...) struct NAME { template <class V> static KINDLING_INLINE auto apply __VA_ARGS__ };
+#define KINDLING_OPERATION(NAME, ...)                                                                                                      \
+    struct NAME {                                                                                                                          \
+        template <class V> static KINDLING_INLINE auto apply __VA_ARGS__                                                                   \
+    };
 KINDLING_OPERATION(AddOp, (V a, V b) { return a + b; })
 KINDLING_OPERATION(SubOp, (V a, V b) { return a - b; })
 KINDLING_OPERATION(MulOp, (V a, V b) { return a * b; })
@@ -26,7 +29,7 @@ KINDLING_OPERATION(XorOp, (V a, V b) { return a ^ b; })
 KINDLING_OPERATION(NotOp, (V a) { return ~a; })
 KINDLING_OPERATION(LogicalNotOp, (V a) { return a ^ static_cast<Item<V>>(1); })
 KINDLING_OPERATION(NegOp, (V a) { return -a; })
-KINDLING_OPERATION(IntegerAbsOp, (V a) { return choose(a < 0, from_bits<V>(-bits_of(a)), a); })  // the smallest integer wraps
+KINDLING_OPERATION(IntegerAbsOp, (V a) { return choose(a < 0, from_bits<V>(-bits_of(a)), a); }) // the smallest integer wraps
 KINDLING_OPERATION(FloatAbsOp, (V a) { return absolute(a); })
 KINDLING_OPERATION(IntegerSignOp, (V a) { return (a < 0) - (a > 0); })
 // 1 or -1 by comparison; a NaN compares false and gives 0, as torch.sign
@@ -45,9 +48,7 @@ KINDLING_OPERATION(TruncOp, (V a) { return round_to<Rounding::Zero>(a); })
 KINDLING_OPERATION(FracOp, (V a) { return a - round_to<Rounding::Zero>(a); })
 // A shift count outside the word shifts everything out, as in torch.
 KINDLING_OPERATION(ShlOp, (V a, V b) { return choose(bits_of(b) < 64u, a << (b & 63), V{}); })
-KINDLING_OPERATION(ShrOp, (V a, V b) {
-    return choose(bits_of(b) < 64u, a >> (b & 63), std::is_signed_v<Item<V>> ? a >> 63 : V{});
-})
+KINDLING_OPERATION(ShrOp, (V a, V b) { return choose(bits_of(b) < 64u, a >> (b & 63), std::is_signed_v<Item<V>> ? a >> 63 : V{}); })
 #undef KINDLING_OPERATION
 
 /// The bits of the float32 that a bfloat16 of x widens to.
@@ -57,4 +58,4 @@ template <class V> KINDLING_INLINE Bits<V> rounded_to_bfloat16(const V& x) {
     return choose((word & 0x7FFFFFFF) > 0x7F800000, all<Bits<V>>(0x7FC00000u), rounded & 0xFFFF0000);
 }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

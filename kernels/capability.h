@@ -7,4 +7,4 @@ namespace KINDLING_VISIBLE kindling {
 /// As torch names it: "DEFAULT", "AVX2" or "AVX512".
 const char* cpu_capability();
 
-}  // namespace kindling
+} // namespace kindling

@@ -16,9 +16,9 @@ inline constexpr int64_t direction_piece = 1 << 14;
 /// Dimensions of an iteration space in the order of execution, outermost first. Sizes of 1 are dropped.
 struct LoopOrder {
     int ndim;
-    int64_t size;                  // of the whole space
+    int64_t size; // of the whole space
     int64_t* sizes;
-    int* dims;                     // for each, the kernel's own dimension
+    int* dims; // for each, the kernel's own dimension
 };
 
 /// Runs a tile program over flat ranges of an ordered space. It loads inputs into tiles and runs the steps. The caller
@@ -29,8 +29,7 @@ public:
     /// of two from 256 to `largest_tile`. If it `fits_rows`, it may be a multiple of a broadcast row instead.
     /// `past_cache`: outputs that steps write directly may use streaming stores.
     TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
-               int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds = nullptr,
-               bool past_cache = false);
+               int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds = nullptr, bool past_cache = false);
 
     int64_t tile() const { return tile_; }
     /// How many elements one run may have if steps write all outputs directly. It is more than a tile if machine code
@@ -56,12 +55,12 @@ public:
 private:
     const TileProgram& program_;
     int64_t tile_, longest_;
-    char** pointers_;       // one per slot
-    char** buffers_;        // one per slot, null where it needs none
-    uint8_t* repeated_;     // one per slot: it holds one broadcast scalar
-    int16_t* active_;       // steps that run for every tile
+    char** pointers_;   // one per slot
+    char** buffers_;    // one per slot, null where it needs none
+    uint8_t* repeated_; // one per slot: it holds one broadcast scalar
+    int16_t* active_;   // steps that run for every tile
     int active_count_ = 0;
-    Stream* streams_;       // one per Input and Index slot that is not a broadcast scalar
+    Stream* streams_; // one per Input and Index slot that is not a broadcast scalar
     int16_t* stream_slots_;
     int stream_count_ = 0;
     const char** gathered_; // one per stream: what its buffer holds
@@ -69,17 +68,21 @@ private:
     /// How a stream is read where tiles are parts of rows.
     enum RowRead : uint8_t { Any, OneNumber, Across };
     /// Some adjacent rows of a transposed operand, gathered so that each is contiguous.
-    struct Band { char* memory; const char* first; int64_t rows, held; };
+    struct Band {
+        char* memory;
+        const char* first;
+        int64_t rows, held;
+    };
     void plan_rows();
     const char* read_across(Stream& stream, Band& band, int64_t n);
-    RowRead* row_reads_;    // one per stream
+    RowRead* row_reads_; // one per stream
     Band* bands_;
-    bool by_rows_ = false;  // any is not Any
+    bool by_rows_ = false; // any is not Any
     bool writes_past_cache_ = false;
     int64_t gathered_count_ = 0;
-    char* spread_ = nullptr;  // for outputs that are a broadcast scalar
+    char* spread_ = nullptr; // for outputs that are a broadcast scalar
     RunArena* spread_arena_;
-    const NativeKernel* native_ = nullptr;  // machine code for all the steps
+    const NativeKernel* native_ = nullptr; // machine code for all the steps
     const NativeKernel* fold_native_ = nullptr;
     void read_inputs(int64_t n);
     char* frame_ = nullptr;
@@ -93,9 +96,7 @@ int64_t tile_size(const TileProgram& program, int64_t largest);
 /// Calls `body(context, begin, end)` over [0, count), in parts of at least `grain`, perhaps on several threads.
 void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context);
 template <class F> void parallel(int64_t count, int64_t grain, F&& body) {
-    run_parallel(
-        count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); },
-        &body);
+    run_parallel(count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); }, &body);
 }
 
 /// Sorts dimensions by stride (the first operands decide first) and drops sizes of 1. `mask` says which dimensions take
@@ -120,4 +121,4 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program);
 void run_fold(const LoopKernel& kernel);
 void run_scan(const LoopKernel& kernel);
 
-}  // namespace kindling
+} // namespace kindling

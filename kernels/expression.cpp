@@ -47,27 +47,39 @@ constexpr PrimitiveFacts facts[] = {
 constexpr const PrimitiveFacts& facts_of(Primitive primitive) { return facts[static_cast<int>(primitive)]; }
 
 bool allowed(Rule rule, DType type) {
-    bool boolean = type == DType::Bool, integral = is_integral(type), complex = is_complex(type),
-         real = is_floating(type);
+    bool boolean = type == DType::Bool, integral = is_integral(type), complex = is_complex(type), real = is_floating(type);
     switch (rule) {
-        case Rule::Leaf: case Rule::Any: case Rule::Compare: case Rule::Special: return type != DType::None;
-        case Rule::Number: case Rule::Norm: return integral || real || complex;
-        case Rule::Real: case Rule::RealTest: return integral || real;
-        case Rule::Float: case Rule::Test: case Rule::FloatNorm: return real || complex;
-        case Rule::RealFloat: return real;
-        case Rule::Bits: return boolean || integral;
-        case Rule::Integral: return integral;
-        case Rule::Order: case Rule::Ordered: return boolean || integral || real;
-        case Rule::Part: return complex;
+    case Rule::Leaf:
+    case Rule::Any:
+    case Rule::Compare:
+    case Rule::Special: return type != DType::None;
+    case Rule::Number:
+    case Rule::Norm: return integral || real || complex;
+    case Rule::Real:
+    case Rule::RealTest: return integral || real;
+    case Rule::Float:
+    case Rule::Test:
+    case Rule::FloatNorm: return real || complex;
+    case Rule::RealFloat: return real;
+    case Rule::Bits: return boolean || integral;
+    case Rule::Integral: return integral;
+    case Rule::Order:
+    case Rule::Ordered: return boolean || integral || real;
+    case Rule::Part: return complex;
     }
     return false;
 }
 
 DType result_type(const PrimitiveFacts& fact, DType type) {
     switch (fact.rule) {
-        case Rule::Compare: case Rule::Order: case Rule::Test: case Rule::RealTest: return DType::Bool;
-        case Rule::Part: case Rule::Norm: case Rule::FloatNorm: return to_real(type);
-        default: return type;
+    case Rule::Compare:
+    case Rule::Order:
+    case Rule::Test:
+    case Rule::RealTest: return DType::Bool;
+    case Rule::Part:
+    case Rule::Norm:
+    case Rule::FloatNorm: return to_real(type);
+    default: return type;
     }
 }
 
@@ -83,10 +95,10 @@ template <class T> T get(const Immediate& from) {
 
 void put_integer(Immediate& to, DType type, uint64_t value) {
     switch (item_size(type)) {
-        case 1: put(to, static_cast<uint8_t>(value)); break;
-        case 2: put(to, static_cast<uint16_t>(value)); break;
-        case 4: put(to, static_cast<uint32_t>(value)); break;
-        default: put(to, value); break;
+    case 1: put(to, static_cast<uint8_t>(value)); break;
+    case 2: put(to, static_cast<uint16_t>(value)); break;
+    case 4: put(to, static_cast<uint32_t>(value)); break;
+    default: put(to, value); break;
     }
 }
 
@@ -95,7 +107,7 @@ uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ (hash >> 29);
 }
 
-}  // namespace
+} // namespace
 
 const char* name(Primitive primitive) { return facts_of(primitive).name; }
 int operand_count(Primitive primitive) { return facts_of(primitive).operands; }
@@ -109,25 +121,25 @@ bool primitive_allows(Primitive primitive, DType type) { return allowed(facts_of
 Immediate Immediate::of(DType type, std::complex<double> value) {
     Immediate result;
     switch (type) {
-        case DType::Float32: put(result, static_cast<float>(value.real())); break;
-        case DType::Float16: put(result, to_float(to_half(static_cast<float>(value.real())))); break;
-        case DType::BFloat16: put(result, to_float(to_bfloat16(static_cast<float>(value.real())))); break;
-        case DType::Float64: put(result, value.real()); break;
-        case DType::Complex64: put(result, std::complex<float>(value)); break;
-        case DType::Complex128: put(result, value); break;
-        case DType::Bool: put(result, static_cast<uint8_t>(value != 0.0)); break;
-        default: {
-            if (is_float8(type)) {
-                put(result, to_float(type, to_float8(type, static_cast<float>(value.real()))));
-                break;
-            }
-            double real = value.real();
-            constexpr double half_range = 9223372036854775808.0;
-            uint64_t bits = uint64_t{1} << 63;  // what the processor gives for NaN and out of range
-            if (is_unsigned(type) && real >= half_range && real < 2 * half_range) bits = static_cast<uint64_t>(real);
-            else if (real >= -half_range && real < half_range) bits = static_cast<uint64_t>(static_cast<int64_t>(real));
-            put_integer(result, type, bits);
+    case DType::Float32: put(result, static_cast<float>(value.real())); break;
+    case DType::Float16: put(result, to_float(to_half(static_cast<float>(value.real())))); break;
+    case DType::BFloat16: put(result, to_float(to_bfloat16(static_cast<float>(value.real())))); break;
+    case DType::Float64: put(result, value.real()); break;
+    case DType::Complex64: put(result, std::complex<float>(value)); break;
+    case DType::Complex128: put(result, value); break;
+    case DType::Bool: put(result, static_cast<uint8_t>(value != 0.0)); break;
+    default: {
+        if (is_float8(type)) {
+            put(result, to_float(type, to_float8(type, static_cast<float>(value.real()))));
+            break;
         }
+        double real = value.real();
+        constexpr double half_range = 9223372036854775808.0;
+        uint64_t bits = uint64_t{1} << 63; // what the processor gives for NaN and out of range
+        if (is_unsigned(type) && real >= half_range && real < 2 * half_range) bits = static_cast<uint64_t>(real);
+        else if (real >= -half_range && real < half_range) bits = static_cast<uint64_t>(static_cast<int64_t>(real));
+        put_integer(result, type, bits);
+    }
     }
     return result;
 }
@@ -145,25 +157,27 @@ Immediate Immediate::of(DType type, uint64_t value) {
 
 std::complex<double> Immediate::to_complex(DType type) const {
     switch (value_type(type)) {
-        case DType::Float32: return static_cast<double>(get<float>(*this));
-        case DType::Float64: return get<double>(*this);
-        case DType::Complex64: return std::complex<double>(get<std::complex<float>>(*this));
-        case DType::Complex128: return get<std::complex<double>>(*this);
-        case DType::UInt64: return static_cast<double>(bits[0]);
-        default: return static_cast<double>(to_int(type));
+    case DType::Float32: return static_cast<double>(get<float>(*this));
+    case DType::Float64: return get<double>(*this);
+    case DType::Complex64: return std::complex<double>(get<std::complex<float>>(*this));
+    case DType::Complex128: return get<std::complex<double>>(*this);
+    case DType::UInt64: return static_cast<double>(bits[0]);
+    default: return static_cast<double>(to_int(type));
     }
 }
 
 int64_t Immediate::to_int(DType type) const {
     switch (type) {
-        case DType::Bool: case DType::UInt8: return get<uint8_t>(*this);
-        case DType::Int8: return get<int8_t>(*this);
-        case DType::Int16: return get<int16_t>(*this);
-        case DType::UInt16: return get<uint16_t>(*this);
-        case DType::Int32: return get<int32_t>(*this);
-        case DType::UInt32: return get<uint32_t>(*this);
-        case DType::Int64: case DType::UInt64: return static_cast<int64_t>(bits[0]);
-        default: return static_cast<int64_t>(to_double(type));
+    case DType::Bool:
+    case DType::UInt8: return get<uint8_t>(*this);
+    case DType::Int8: return get<int8_t>(*this);
+    case DType::Int16: return get<int16_t>(*this);
+    case DType::UInt16: return get<uint16_t>(*this);
+    case DType::Int32: return get<int32_t>(*this);
+    case DType::UInt32: return get<uint32_t>(*this);
+    case DType::Int64:
+    case DType::UInt64: return static_cast<int64_t>(bits[0]);
+    default: return static_cast<int64_t>(to_double(type));
     }
 }
 
@@ -187,8 +201,7 @@ bool Expression::uses_input(int input) const {
 }
 
 bool Expression::operator==(const Expression& other) const {
-    return input_count == other.input_count && scalar_count == other.scalar_count && outputs == other.outputs &&
-           nodes == other.nodes;
+    return input_count == other.input_count && scalar_count == other.scalar_count && outputs == other.outputs && nodes == other.nodes;
 }
 
 uint64_t Expression::hash() const {
@@ -217,8 +230,7 @@ std::string Expression::to_string() const {
         } else if (operand_count(node.primitive) == 0) {
             text += format(" %d", node.index());
         }
-        for (int k = 0; k < operand_count(node.primitive); k++)
-            text += format(k ? ", %%%d" : " %%%d", node.operands[k]);
+        for (int k = 0; k < operand_count(node.primitive); k++) text += format(k ? ", %%%d" : " %%%d", node.operands[k]);
         text += format(": %s\n", kindling::name(node.type));
     }
     text += "return";
@@ -228,9 +240,7 @@ std::string Expression::to_string() const {
 
 void Expression::verify() const {
     auto check = [&](bool good, size_t at, const char* what) {
-        if (!good)
-            fail(ErrorKind::Internal, "internal error: value %%%zu of an expression %s:\n%s", at, what,
-                 to_string().c_str());
+        if (!good) fail(ErrorKind::Internal, "internal error: value %%%zu of an expression %s:\n%s", at, what, to_string().c_str());
     };
     for (size_t i = 0; i < nodes.size(); i++) {
         const Node& node = nodes[i];
@@ -239,33 +249,28 @@ void Expression::verify() const {
         check(node.type < DType::None, i, "has no dtype");
         for (int k = 0; k < 3; k++) {
             int32_t operand = node.operands[k];
-            check(k < fact.operands ? operand >= 0 && static_cast<size_t>(operand) < i : operand == -1, i,
-                  "has wrong operands");
+            check(k < fact.operands ? operand >= 0 && static_cast<size_t>(operand) < i : operand == -1, i, "has wrong operands");
         }
         auto type = [&](int k) { return nodes[static_cast<size_t>(node.operands[k])].type; };
         switch (node.primitive) {
-            case Primitive::Input: check(node.index() >= 0 && node.index() < input_count, i, "is no input"); break;
-            case Primitive::Scalar:
-                check(node.index() >= 0 && node.index() < scalar_count, i, "is no scalar slot");
-                break;
-            case Primitive::Index: check(node.type == DType::Int64, i, "must be int64"); break;
-            case Primitive::Constant: case Primitive::Cast: break;
-            case Primitive::Select:
-                check(type(0) == DType::Bool && type(1) == node.type && type(2) == node.type, i,
-                      "selects among wrong dtypes");
-                break;
-            case Primitive::MakeComplex:
-                check(kindling::is_complex(node.type) && type(0) == to_real(node.type) && type(1) == type(0), i,
-                      "has wrong dtypes");
-                break;
-            default:
-                for (int k = 0; k < fact.operands; k++) {
-                    if (!allowed(fact.rule, type(k)))
-                        fail(ErrorKind::NotImplemented, "\"%s_cpu\" not implemented for '%s'",
-                             fact.name, scalar_type_name(type(k)));
-                    check(type(k) == type(0), i, "has operands of different dtypes");
-                }
-                check(node.type == result_type(fact, type(0)), i, "has the wrong dtype");
+        case Primitive::Input: check(node.index() >= 0 && node.index() < input_count, i, "is no input"); break;
+        case Primitive::Scalar: check(node.index() >= 0 && node.index() < scalar_count, i, "is no scalar slot"); break;
+        case Primitive::Index: check(node.type == DType::Int64, i, "must be int64"); break;
+        case Primitive::Constant:
+        case Primitive::Cast: break;
+        case Primitive::Select:
+            check(type(0) == DType::Bool && type(1) == node.type && type(2) == node.type, i, "selects among wrong dtypes");
+            break;
+        case Primitive::MakeComplex:
+            check(kindling::is_complex(node.type) && type(0) == to_real(node.type) && type(1) == type(0), i, "has wrong dtypes");
+            break;
+        default:
+            for (int k = 0; k < fact.operands; k++) {
+                if (!allowed(fact.rule, type(k)))
+                    fail(ErrorKind::NotImplemented, "\"%s_cpu\" not implemented for '%s'", fact.name, scalar_type_name(type(k)));
+                check(type(k) == type(0), i, "has operands of different dtypes");
+            }
+            check(node.type == result_type(fact, type(0)), i, "has the wrong dtype");
         }
     }
     for (int32_t output : outputs)
@@ -274,12 +279,13 @@ void Expression::verify() const {
 
 const TileProgram& Expression::program() const {
     const TileProgram* have = __atomic_load_n(&program_, __ATOMIC_ACQUIRE);
-    if (have) [[likely]] return *have;
+    if (have) [[likely]]
+        return *have;
     verify();
     const TileProgram* made = make_program(*this);
     if (__atomic_compare_exchange_n(&program_, &have, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return *made;
-    delete_program(made);  // another thread was first
+    delete_program(made); // another thread was first
     return *have;
 }
 
-}  // namespace kindling
+} // namespace kindling

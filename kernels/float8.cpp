@@ -12,12 +12,13 @@ template <DType type> void narrow(void* out, const void* a, const void*, const v
     for (int64_t i = 0; i < n; i++) static_cast<uint8_t*>(out)[i] = to_float8<type>(static_cast<const float*>(a)[i]);
 }
 
-}  // namespace
+} // namespace
 
 TileFunction find_float8_move(TileMove move) {
     const bool back = move >= TileMove::FloatToFloat8;
     const int which = static_cast<int>(move) - static_cast<int>(back ? TileMove::FloatToFloat8 : TileMove::Float8ToFloat);
-    return for_float8(static_cast<DType>(static_cast<int>(DType::Float8E4M3FN) + which), [back]<DType type>() { return back ? &narrow<type> : &widen<type>; });
+    return for_float8(static_cast<DType>(static_cast<int>(DType::Float8E4M3FN) + which),
+                      [back]<DType type>() { return back ? &narrow<type> : &widen<type>; });
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -10,23 +10,22 @@
 namespace kindling {
 
 RowFold find_row_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_row_fold, combine, type); }
-ColumnBlockFold find_column_fold(Combine combine, DType type) {
-    return KINDLING_BY_ISA(find_column_fold, combine, type);
-}
+ColumnBlockFold find_column_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_column_fold, combine, type); }
 LaneBlocksFold find_lane_fold(Combine combine, DType type) { return KINDLING_BY_ISA(find_lane_fold, combine, type); }
 
 DType accumulate_type(Combine combine, DType type) {
     switch (combine) {
-        case Combine::ArgMin: case Combine::ArgMax: return DType::Int64;
-        case Combine::MeanVar: return DType::Float64;
-        default: return value_type(type);
+    case Combine::ArgMin:
+    case Combine::ArgMax: return DType::Int64;
+    case Combine::MeanVar: return DType::Float64;
+    default: return value_type(type);
     }
 }
 
 namespace {
 
 void finish_parts(const FoldPlan& plan, char* states, int64_t parts);
-constexpr int64_t largest_part = 1 << 15;  // elements of a row in one task: a power of two of blocks
+constexpr int64_t largest_part = 1 << 15; // elements of a row in one task: a power of two of blocks
 
 /// Reduces contiguous rows in place. False if this is another kernel.
 bool fold_plain_rows(const FoldPlan& plan) {
@@ -85,8 +84,7 @@ void fold_rows(const FoldPlan& plan) {
                     runner.fold(n, folded);
                     for (int f = 0; f < plan.folder_count; f++) {
                         const int item = plan.folders[f].item;
-                        std::memcpy(plan.folders[f].results[0] + m * item, folded + fold_result_bytes * f,
-                                    static_cast<size_t>(item));
+                        std::memcpy(plan.folders[f].results[0] + m * item, folded + fold_result_bytes * f, static_cast<size_t>(item));
                     }
                 }
                 for (int f = 0; f < plan.folder_count; f++)
@@ -100,21 +98,19 @@ void fold_rows(const FoldPlan& plan) {
                 int64_t rows = !at_once ? 1 : end - m < at_once ? end - m : at_once;
                 if (at_once) {
                     runner.run(rows * n, nullptr);
-                } else {  // a row is longer than this program's tile
+                } else { // a row is longer than this program's tile
                     for (int64_t at = 0; at < n; at += runner.tile()) {
                         int64_t some = n - at < runner.tile() ? n - at : runner.tile();
                         runner.run(some, nullptr);
                         for (int f = 0; f < plan.folder_count; f++) {
                             int item = plan.folders[f].item;
-                            std::memcpy(whole + n * 16 * f + at * item, runner.output(f, some),
-                                        static_cast<size_t>(some * item));
+                            std::memcpy(whole + n * 16 * f + at * item, runner.output(f, some), static_cast<size_t>(some * item));
                         }
                     }
                 }
                 for (int f = 0; f < plan.folder_count; f++) {
                     const Folder& folder = plan.folders[f];
-                    const char* values =
-                        at_once ? static_cast<const char*>(runner.output(f, rows * n)) : whole + n * 16 * f;
+                    const char* values = at_once ? static_cast<const char*>(runner.output(f, rows * n)) : whole + n * 16 * f;
                     if (is_simple(folder.combine)) {
                         folder.fold(folder.results[0] + m * folder.item, values, rows, n);
                         folder.tidy(folder.results[0] + m * folder.item, rows);
@@ -139,7 +135,9 @@ void fold_rows(const FoldPlan& plan) {
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own, natively);
         int64_t tile = runner.tile();
         char* folded = own.take<char>(fold_result_bytes * plan.folder_count);
-        struct State { char bytes[32]; };
+        struct State {
+            char bytes[32];
+        };
         // One counter per output, written out here because they advance together.
         State* levels = own.take<State>(plan.folder_count * 64);
         for (int64_t task = begin; task < end; task++) {
@@ -155,13 +153,9 @@ void fold_rows(const FoldPlan& plan) {
                 for (int f = 0; f < plan.folder_count; f++) {
                     const Folder& folder = plan.folders[f];
                     State* own_levels = levels + 64 * f;
-                    if (runner.folds_natively())
-                        std::memcpy(own_levels[depth].bytes, folded + fold_result_bytes * f, fold_result_bytes);
-                    else
-                        folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1,
-                                         some, at);
-                    for (int i = 0; i < merges; i++)
-                        folder.merge(own_levels[depth - 1 - i].bytes, own_levels[depth - i].bytes);
+                    if (runner.folds_natively()) std::memcpy(own_levels[depth].bytes, folded + fold_result_bytes * f, fold_result_bytes);
+                    else folder.fold_rows(own_levels[depth].bytes, static_cast<const char*>(runner.output(f, some)), 1, some, at);
+                    for (int i = 0; i < merges; i++) folder.merge(own_levels[depth - 1 - i].bytes, own_levels[depth - i].bytes);
                 }
                 depth += 1 - merges;
                 count++;
@@ -225,8 +219,7 @@ void store_values(const LoopOperand& operand, const char* values, DType type, co
         convert = find_move(move_from_float(operand.type));
     }
     Stream stream;
-    stream.set(operand.data, item, kept.ndim, kept.sizes, ordered_strides(kept, operand, arena),
-               arena.take<int64_t>(3 * kept.ndim + 1));
+    stream.set(operand.data, item, kept.ndim, kept.sizes, ordered_strides(kept, operand, arena), arena.take<int64_t>(3 * kept.ndim + 1));
     uint16_t halves[512];
     for (int64_t at = 0; at < kept.size; at += 512) {
         int64_t some = kept.size - at < 512 ? kept.size - at : 512;
@@ -242,9 +235,7 @@ void store_values(const LoopOperand& operand, const char* values, DType type, co
 /// Reduces contiguous rows directly, without ordering dimensions and without a runner. False if this is another kernel.
 bool run_plain_fold(const LoopKernel& kernel, const TileProgram& program) {
     if (!program.steps.empty() || program.outputs.size() != 1 || kernel.finish || kernel.input_count != 1) return false;
-    if (!is_simple(kernel.combines[0]) ||
-        program.slots[static_cast<size_t>(program.outputs[0])].kind != TileSlot::Input)
-        return false;
+    if (!is_simple(kernel.combines[0]) || program.slots[static_cast<size_t>(program.outputs[0])].kind != TileSlot::Input) return false;
     const LoopOperand &output = kernel.operands[0], &input = kernel.operands[1];
     if (output.type != input.type) return false;
     int64_t kept = 1, reduced = 1, item = static_cast<int64_t>(item_size(input.type)), in = item, out = item;
@@ -270,7 +261,7 @@ bool run_plain_fold(const LoopKernel& kernel, const TileProgram& program) {
     return true;
 }
 
-}  // namespace
+} // namespace
 
 void run_fold(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
@@ -280,7 +271,7 @@ void run_fold(const LoopKernel& kernel) {
     const int folder_count = static_cast<int>(program.outputs.size());
     RunArena arena;
     Folder* folders = arena.take<Folder>(folder_count);
-    bool simple = true, any_order = true, places = true;  // all outputs are simple, or positions of extremes
+    bool simple = true, any_order = true, places = true; // all outputs are simple, or positions of extremes
     for (int f = 0; f < folder_count; f++) {
         folders[f].set(kernel.combines[f], kernel.expression->output_type(f));
         simple &= is_simple(kernel.combines[f]);
@@ -299,8 +290,7 @@ void run_fold(const LoopKernel& kernel) {
     for (int f = 0; f < folder_count; f++)
         for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++, values++) {
             DType type = accumulate_type(kernel.combines[f], folders[f].type);
-            bool direct =
-                !kernel.finish && kernel.operands[values].type == type && lies_in_order(kept, kernel.operands[values]);
+            bool direct = !kernel.finish && kernel.operands[values].type == type && lies_in_order(kept, kernel.operands[values]);
             folders[f].results[part] = direct ? static_cast<char*>(kernel.operands[values].data)
                                               : arena.take<char>(kept.size * static_cast<int64_t>(item_size(type)));
         }
@@ -331,8 +321,7 @@ void run_fold(const LoopKernel& kernel) {
     if (kernel.finish) {
         LoopOperand* operands = arena.take<LoopOperand>(kernel.output_count + values + kernel.finish_input_count);
         for (int k = 0; k < kernel.output_count; k++)
-            operands[k] = {kernel.operands[k].data, kernel.operands[k].type,
-                           ordered_strides(kept, kernel.operands[k], arena)};
+            operands[k] = {kernel.operands[k].data, kernel.operands[k].type, ordered_strides(kept, kernel.operands[k], arena)};
         int at = kernel.output_count;
         for (int f = 0; f < folder_count; f++)
             for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++) {
@@ -361,8 +350,7 @@ void run_fold(const LoopKernel& kernel) {
     for (int f = 0; f < folder_count; f++)
         for (int part = 0; part < (kernel.combines[f] == Combine::MeanVar ? 2 : 1); part++, values++)
             if (folders[f].results[part] != kernel.operands[values].data)
-                store_values(kernel.operands[values], folders[f].results[part],
-                             accumulate_type(kernel.combines[f], folders[f].type), kept);
+                store_values(kernel.operands[values], folders[f].results[part], accumulate_type(kernel.combines[f], folders[f].type), kept);
 }
 
-}  // namespace kindling
+} // namespace kindling

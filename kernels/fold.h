@@ -26,7 +26,7 @@ using LaneBlocksFold = void (*)(void* out, const void* lanes, int64_t rows, int6
 LaneBlocksFold find_lane_fold(Combine combine, DType type);
 /// What a lane holds before its first value.
 constexpr double lane_identity(Combine combine) {
-    return combine == Combine::Sum    ? -0.0  // the zero that leaves -0 alone
+    return combine == Combine::Sum    ? -0.0 // the zero that leaves -0 alone
            : combine == Combine::Prod ? 1
            : combine == Combine::Min  ? __builtin_inf()
                                       : -__builtin_inf();
@@ -37,11 +37,11 @@ using ColumnBlockFold = void (*)(void* out, const void* values, int64_t rows, in
 /// For Sum, Min and Max of float32 and float64, where vectors can be loaded under a mask. Null for others.
 ColumnBlockFold find_column_fold(Combine combine, DType type);
 
-#define KINDLING_DECLARE_FOLDS(NAMESPACE)                               \
-    namespace NAMESPACE {                                               \
-    RowFold find_row_fold(Combine combine, DType type);                 \
-    ColumnBlockFold find_column_fold(Combine combine, DType type);      \
-    LaneBlocksFold find_lane_fold(Combine combine, DType type);         \
+#define KINDLING_DECLARE_FOLDS(NAMESPACE)                                                                                                  \
+    namespace NAMESPACE {                                                                                                                  \
+    RowFold find_row_fold(Combine combine, DType type);                                                                                    \
+    ColumnBlockFold find_column_fold(Combine combine, DType type);                                                                         \
+    LaneBlocksFold find_lane_fold(Combine combine, DType type);                                                                            \
     }
 KINDLING_DECLARE_FOLDS(isa_baseline)
 KINDLING_DECLARE_FOLDS(isa_avx2)
@@ -75,4 +75,4 @@ private:
     Item levels_[64];
 };
 
-}  // namespace kindling
+} // namespace kindling

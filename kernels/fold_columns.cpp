@@ -20,7 +20,7 @@ int64_t stride_of(const LoopOrder& order, int from, int to, const LoopOperand& o
 class LaneRows {
 public:
     LaneRows(const FoldPlan& plan, RunArena& arena) : plan_(plan) {
-        const int64_t least = plan.program.steps.empty() ? 512 : 192;  // shorter rows cost less in tiles of many
+        const int64_t least = plan.program.steps.empty() ? 512 : 192; // shorter rows cost less in tiles of many
         const size_t slots = plan.program.slots.size();
         if (plan.kept < least || plan.reduced < 2 * fold_lanes) return;
         sources_ = arena.take<Source>(static_cast<int64_t>(slots));
@@ -41,7 +41,7 @@ public:
         }
         NativeFold* folds = arena.take<NativeFold>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++) folds[f] = {plan.folders[f].combine, plan.folders[f].type};
-        count_ = streams < 2 ? 8 : streams < 3 ? 4 : 2;  // the hardware prefetcher follows about eight streams
+        count_ = streams < 2 ? 8 : streams < 3 ? 4 : 2; // the hardware prefetcher follows about eight streams
         while (count_ * fold_lanes > plan.reduced) count_ /= 2;
         one_ = find_native_lanes(plan.program, repeated, folds, 1, plan.order.size);
         if (one_.kernel) some_ = find_native_lanes(plan.program, repeated, folds, count_, plan.order.size);
@@ -65,8 +65,7 @@ public:
                 const TileSlot& slot = program.slots[static_cast<size_t>(i % slots)];
                 some_[i] = numbers + splat_bytes * i;
                 if (i < slots) one_[i] = some_[i];
-                if (slot.kind == TileSlot::Splat)
-                    fill_splat(some_[i], program.number(slot, rows.plan_.kernel.scalars), slot.item_size);
+                if (slot.kind == TileSlot::Splat) fill_splat(some_[i], program.number(slot, rows.plan_.kernel.scalars), slot.item_size);
             }
         }
         /// Reduces one row or count() of them, of `n` columns, into lanes[f] + lane * their bytes.
@@ -96,16 +95,22 @@ public:
     };
 
 private:
-    struct Source { const char* data; int64_t stride; size_t slot; int item; bool number; };
+    struct Source {
+        const char* data;
+        int64_t stride;
+        size_t slot;
+        int item;
+        bool number;
+    };
     const FoldPlan& plan_;
     Source* sources_ = nullptr;
     int source_count_ = 0, count_ = 0;
     NativeLanes one_{}, some_{};
 };
 
-}  // namespace
+} // namespace
 
-static constexpr int64_t widest_in_registers = 256;  // widest row, in bytes, for which a block is reduced column by column in registers
+static constexpr int64_t widest_in_registers = 256; // widest row, in bytes, for which a block is reduced column by column in registers
 
 static void fold_one_block(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
@@ -157,8 +162,7 @@ static void fold_one_block(const FoldPlan& plan) {
         if (natively) lane_runner.emplace(lane_rows, own);
         else if (!all_plain) runner.emplace(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
         char** lanes = own.take<char*>(plan.folder_count);
-        for (int f = 0; f < plan.folder_count; f++)
-            lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
+        for (int f = 0; f < plan.folder_count; f++) lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
         const char** lane_sources = own.take<const char*>(plan.folder_count * fold_lanes);
         char** levels = own.take<char*>(plan.folder_count * 64);
         for (int i = 0; i < plan.folder_count * 64; i++) levels[i] = nullptr;
@@ -231,9 +235,9 @@ static void fold_one_block(const FoldPlan& plan) {
                     for (int f = 0; f < plan.folder_count; f++) {
                         const Folder& folder = plan.folders[f];
                         const int64_t row_bytes = some * folder.item;
-                        const char* values = (all_plain ? plain[f] + first * folder.item
-                                                        : static_cast<const char*>(runner->output(f, rows * some))) +
-                                             r * row_bytes;
+                        const char* values =
+                            (all_plain ? plain[f] + first * folder.item : static_cast<const char*>(runner->output(f, rows * some))) +
+                            r * row_bytes;
                         auto lane_at = [&](int64_t which) { return lanes[f] + which * row_bytes; };
                         // Single rows are not copied until they meet another of their lane.
                         const char** sources = lane_sources + fold_lanes * f;
@@ -265,8 +269,7 @@ static void fold_one_block(const FoldPlan& plan) {
             for (int f = 0; f < plan.folder_count; f++) {
                 const Folder& folder = plan.folders[f];
                 char** own_levels = levels + 64 * f;
-                for (int i = depth - 1; i > 0; i--)
-                    folder.merge_values(own_levels[i - 1], own_levels[i], some);
+                for (int i = depth - 1; i > 0; i--) folder.merge_values(own_levels[i - 1], own_levels[i], some);
                 char* to_memory = partial[f] + (task % parts * columns + first_column) * folder.item;
                 std::memcpy(to_memory, own_levels[0], static_cast<size_t>(some * folder.item));
                 if (parts == 1) folder.tidy(to_memory, some);
@@ -279,8 +282,7 @@ static void fold_one_block(const FoldPlan& plan) {
         int64_t tops[64], row_bytes = columns * folder.item;
         int depth = 0;
         auto merge = [&]() {
-            folder.merge_values(partial[f] + tops[depth - 2] * row_bytes, partial[f] + tops[depth - 1] * row_bytes,
-                                columns);
+            folder.merge_values(partial[f] + tops[depth - 2] * row_bytes, partial[f] + tops[depth - 1] * row_bytes, columns);
         };
         for (int64_t p = 0; p < parts; p++) {
             tops[depth++] = p;
@@ -308,8 +310,8 @@ static int count_batch_dims(const FoldPlan& plan) {
 }
 
 void fold_columns(const FoldPlan& plan) {
-    constexpr int64_t least = 4096, large = 1 << 18;  // elements of one reduction
-    constexpr int64_t near = 1 << 16;                  // bytes of one that is reduced column by column in registers
+    constexpr int64_t least = 4096, large = 1 << 18; // elements of one reduction
+    constexpr int64_t near = 1 << 16;                // bytes of one that is reduced column by column in registers
     const int batch_dims = count_batch_dims(plan);
     int64_t count = 1;
     for (int d = 0; d < batch_dims; d++) count *= plan.order.sizes[plan.outer + d];
@@ -365,7 +367,7 @@ void fold_columns(const FoldPlan& plan) {
             fold_one_block(one);
         }
     };
-    if (elements >= large && count < 4) fold_some(0, count);  // threads share each of them
+    if (elements >= large && count < 4) fold_some(0, count); // threads share each of them
     else parallel(count, 1 + 65536 / elements, [&](int64_t begin, int64_t end) { fold_some(begin, end); });
 }
 
@@ -407,8 +409,7 @@ void fold_places_in_columns(FoldPlan& plan) {
                 if (!search.missing) continue;
                 left += search.missing;
                 int64_t* places = reinterpret_cast<int64_t*>(folder.results[0]) + first;
-                for (int64_t c = 0; c < some; c++)
-                    places[c] = -1;
+                for (int64_t c = 0; c < some; c++) places[c] = -1;
                 for (int64_t r = 0; r < at_once; r++)
                     std::memcpy(search.best + r * some * folder.item, plan.folders[f].results[0] + first * folder.item,
                                 static_cast<size_t>(some * folder.item));
@@ -429,15 +430,14 @@ void fold_places_in_columns(FoldPlan& plan) {
                     folder.test_code.function(hits, values, search.best, nullptr, count, 0);
                     if (search.any_nan) {
                         folder.nan_code.function(nan, values, nullptr, nullptr, count, 0);
-                        for (int64_t c = 0; c < count; c++)
-                            hits[c] |= nan[c] & search.nan_best[c];
+                        for (int64_t c = 0; c < count; c++) hits[c] |= nan[c] & search.nan_best[c];
                     }
                     std::memset(hits + count, 0, 8);
                     int64_t* places = reinterpret_cast<int64_t*>(folder.results[0]) + first;
                     for (int64_t c = 0; c < count; c += 8) {
                         uint64_t word;
                         std::memcpy(&word, hits + c, 8);
-                        for (; word; word &= word - 1) {  // one byte per value, 1 if it matches
+                        for (; word; word &= word - 1) { // one byte per value, 1 if it matches
                             const int64_t at = c + __builtin_ctzll(word) / 8;
                             int64_t& place = places[at % some];
                             if (place >= 0) continue;
@@ -451,4 +451,4 @@ void fold_places_in_columns(FoldPlan& plan) {
     });
 }
 
-}  // namespace kindling
+} // namespace kindling

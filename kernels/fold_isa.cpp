@@ -11,7 +11,7 @@ struct Add {
     static constexpr int parts = 1;
     static constexpr bool extreme = false;
     template <class T> static KINDLING_INLINE T apply(const T& a, const T& b) { return a + b; }
-    template <class T> static constexpr T identity() { return static_cast<T>(-0.0); }  // -0 is the identity that keeps a sum of -0
+    template <class T> static constexpr T identity() { return static_cast<T>(-0.0); } // -0 is the identity that keeps a sum of -0
 };
 struct Multiply {
     static constexpr int parts = 1;
@@ -21,26 +21,24 @@ struct Multiply {
 };
 // a OP b ? a : b, also where one is NaN, as minps and maxps compute it.
 #if defined(__AVX512F__)
-#define KINDLING_IN_512(NAME)                                                                                         \
-    if constexpr (sizeof(V) == 64 && sizeof(Item<V>) == 4)                                                            \
-        return bit_cast<V>(_mm512_##NAME##_ps(bit_cast<__m512>(a), bit_cast<__m512>(b)));                             \
-    else if constexpr (sizeof(V) == 64)                                                                               \
-        return bit_cast<V>(_mm512_##NAME##_pd(bit_cast<__m512d>(a), bit_cast<__m512d>(b)));
+#define KINDLING_IN_512(NAME)                                                                                                              \
+    if constexpr (sizeof(V) == 64 && sizeof(Item<V>) == 4)                                                                                 \
+        return bit_cast<V>(_mm512_##NAME##_ps(bit_cast<__m512>(a), bit_cast<__m512>(b)));                                                  \
+    else if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_##NAME##_pd(bit_cast<__m512d>(a), bit_cast<__m512d>(b)));
 #else
 #define KINDLING_IN_512(NAME)
 #endif
 #if defined(__AVX2__)
-#define KINDLING_IN_256(NAME)                                                                                         \
-    if constexpr (sizeof(V) == 32 && sizeof(Item<V>) == 4)                                                            \
-        return bit_cast<V>(_mm256_##NAME##_ps(bit_cast<__m256>(a), bit_cast<__m256>(b)));                             \
-    else if constexpr (sizeof(V) == 32)                                                                               \
-        return bit_cast<V>(_mm256_##NAME##_pd(bit_cast<__m256d>(a), bit_cast<__m256d>(b)));
+#define KINDLING_IN_256(NAME)                                                                                                              \
+    if constexpr (sizeof(V) == 32 && sizeof(Item<V>) == 4)                                                                                 \
+        return bit_cast<V>(_mm256_##NAME##_ps(bit_cast<__m256>(a), bit_cast<__m256>(b)));                                                  \
+    else if constexpr (sizeof(V) == 32) return bit_cast<V>(_mm256_##NAME##_pd(bit_cast<__m256d>(a), bit_cast<__m256d>(b)));
 #else
 #define KINDLING_IN_256(NAME)
 #endif
-#define KINDLING_SECOND_IF_EQUAL(NAME, OP)                                                                            \
-    template <class V> static KINDLING_INLINE V second_if_equal(const V& a, const V& b) {                             \
-        KINDLING_IN_512(NAME) KINDLING_IN_256(NAME) return a OP b ? a : b;                                            \
+#define KINDLING_SECOND_IF_EQUAL(NAME, OP)                                                                                                 \
+    template <class V> static KINDLING_INLINE V second_if_equal(const V& a, const V& b) {                                                  \
+        KINDLING_IN_512(NAME) KINDLING_IN_256(NAME) return a OP b ? a : b;                                                                 \
     }
 /// For single floats without a branch: which value is larger cannot be predicted.
 template <class Op, class T> KINDLING_INLINE T in_vector(T a, T b) {
@@ -56,8 +54,7 @@ struct Least {
         else return (a < b) | (a != a) ? a : b;
     }
     template <class T> static constexpr T identity() {
-        return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                                    : std::numeric_limits<T>::max();
+        return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
     }
 };
 struct Greatest {
@@ -69,22 +66,22 @@ struct Greatest {
         else return (a > b) | (a != a) ? a : b;
     }
     template <class T> static constexpr T identity() {
-        return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                    : std::numeric_limits<T>::lowest();
+        return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
     }
 };
-struct ComplexAdd : Add { static constexpr int parts = 2; };
+struct ComplexAdd : Add {
+    static constexpr int parts = 2;
+};
 struct ComplexMultiply {
     static constexpr int parts = 2;
     static constexpr bool extreme = false;
     template <class V> static KINDLING_INLINE V apply(const V& a, const V& b) { return complex_product<V>(a, b); }
-    template <class T> static constexpr T identity() { return 1; }  // of the first part; see pad
+    template <class T> static constexpr T identity() { return 1; } // of the first part; see pad
 };
 
 template <class Op, class T> struct Fold {
-    static constexpr int items = fold_lanes * Op::parts;               // scalars in one round of the lanes
-    static constexpr int in_vector =
-        items < width / static_cast<int>(sizeof(T)) ? items : width / static_cast<int>(sizeof(T));
+    static constexpr int items = fold_lanes * Op::parts; // scalars in one round of the lanes
+    static constexpr int in_vector = items < width / static_cast<int>(sizeof(T)) ? items : width / static_cast<int>(sizeof(T));
     static constexpr int vectors = items / in_vector;
     using V = Vec<T, in_vector>;
 
@@ -98,7 +95,9 @@ template <class Op, class T> struct Fold {
             out[0] = Op::apply(value, Vec<T, 2>(__builtin_shufflevector(value, value, 1, 0)))[0];
         else if constexpr (N == 2) out[0] = Op::apply(value[0], value[1]);
         else {
-            struct Halves { Vec<T, N / 2> low, high; };
+            struct Halves {
+                Vec<T, N / 2> low, high;
+            };
             Halves halves = bit_cast<Halves>(value);
             halve<N / 2>(out, Op::apply(halves.low, halves.high));
         }
@@ -129,8 +128,7 @@ template <class Op, class T> struct Fold {
         else return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
     }
     static KINDLING_INLINE Columns load_columns(ColumnMask mask, const char* from) {
-        if constexpr (sizeof(T) == 4)
-            return bit_cast<Columns>(_mm256_maskload_ps(reinterpret_cast<const float*>(from), mask));
+        if constexpr (sizeof(T) == 4) return bit_cast<Columns>(_mm256_maskload_ps(reinterpret_cast<const float*>(from), mask));
         else return bit_cast<Columns>(_mm256_maskload_pd(reinterpret_cast<const double*>(from), mask));
     }
     static KINDLING_INLINE void store_columns(ColumnMask mask, T* to, const Columns& value) {
@@ -145,14 +143,12 @@ template <class Op, class T> struct Fold {
             Mask<V> places;
             for (int i = 0; i < in_vector; i++) places[i] = i;
             using Place = Item<Mask<V>>;
-            return places < all<Mask<V>>(static_cast<Place>(count))
-                       ? load_columns(first_columns(count), reinterpret_cast<const char*>(x))
-                       : all<V>(Op::template identity<T>());
+            return places < all<Mask<V>>(static_cast<Place>(count)) ? load_columns(first_columns(count), reinterpret_cast<const char*>(x))
+                                                                    : all<V>(Op::template identity<T>());
         }
 #endif
         alignas(64) T padded[in_vector];
-        for (int i = 0; i < in_vector; i++)
-            padded[i] = std::is_same_v<Op, ComplexMultiply> && (i & 1) ? T(0) : Op::template identity<T>();
+        for (int i = 0; i < in_vector; i++) padded[i] = std::is_same_v<Op, ComplexMultiply> && (i & 1) ? T(0) : Op::template identity<T>();
         if (count > 0) std::memcpy(padded, x, static_cast<size_t>(count < in_vector ? count : in_vector) * sizeof(T));
         return load<V>(padded);
     }
@@ -203,8 +199,7 @@ template <class Op, class T> struct Fold {
         for (; count - at >= items; at += items)
             for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(x + at + k * in_vector));
         if (at < count)
-            for (int k = 0; k < vectors; k++)
-                lanes[k] = Op::apply(lanes[k], load_some(x + at + k * in_vector, count - at - k * in_vector));
+            for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load_some(x + at + k * in_vector, count - at - k * in_vector));
         return fold_vectors(lanes);
     }
     static KINDLING_INLINE void block(T* out, const T* x, int64_t n) { halve<in_vector>(out, block_lanes(x, n)); }
@@ -213,9 +208,8 @@ template <class Op, class T> struct Fold {
     static constexpr bool lanes_by_four = std::is_floating_point_v<T> && Op::parts == 1 && in_vector >= 8;
     static constexpr bool by_four = lanes_by_four && std::is_same_v<Op, Add>;
     /// Merges lanes of a and then of b: each block's `part` lanes become half as many.
-    template <int Part, int... I>
-    static KINDLING_INLINE V halved(const V& a, const V& b, std::integer_sequence<int, I...>) {
-        constexpr int half = Part / 2;  // of block I / half
+    template <int Part, int... I> static KINDLING_INLINE V halved(const V& a, const V& b, std::integer_sequence<int, I...>) {
+        constexpr int half = Part / 2; // of block I / half
         return Op::apply(V(__builtin_shufflevector(a, b, (I / half * Part + I % half)...)),
                          V(__builtin_shufflevector(a, b, (I / half * Part + I % half + half)...)));
     }
@@ -237,13 +231,11 @@ template <class Op, class T> struct Fold {
         finish_four(out, sums);
     }
     static KINDLING_INLINE void finish_four(T* out, const V* sums) { store(out, first_four(four_numbers(sums))); }
-    static KINDLING_INLINE Vec<T, 4> first_four(const V& numbers) {
-        return __builtin_shufflevector(numbers, numbers, 0, 1, 2, 3);
-    }
+    static KINDLING_INLINE Vec<T, 4> first_four(const V& numbers) { return __builtin_shufflevector(numbers, numbers, 0, 1, 2, 3); }
     static KINDLING_INLINE V four_numbers(const V* sums) {
         constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
-        V sum = halved<in_vector / 2>(halved<in_vector>(sums[0], sums[1], all_lanes),
-                                      halved<in_vector>(sums[2], sums[3], all_lanes), all_lanes);
+        V sum = halved<in_vector / 2>(halved<in_vector>(sums[0], sums[1], all_lanes), halved<in_vector>(sums[2], sums[3], all_lanes),
+                                      all_lanes);
         if constexpr (in_vector == 16) sum = halved<4>(sum, sum, all_lanes);
         return halved<2>(sum, sum, all_lanes);
     }
@@ -261,8 +253,7 @@ template <class Op, class T> struct Fold {
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) {
             folded[k] = load<V>(from + k * fold_lanes_bytes);
-            if constexpr (vectors == 2)
-                folded[k] = Op::apply(folded[k], load<V>(from + k * fold_lanes_bytes + sizeof(V)));
+            if constexpr (vectors == 2) folded[k] = Op::apply(folded[k], load<V>(from + k * fold_lanes_bytes + sizeof(V)));
         }
         return four_numbers(folded);
     }
@@ -303,8 +294,7 @@ template <class Op, class T> struct Fold {
         return numbers[0];
     }
     /// Merges every lane with the one `apart` behind it.
-    template <int Apart, int... I>
-    static KINDLING_INLINE V neighbours(const V& a, std::integer_sequence<int, I...>) {
+    template <int Apart, int... I> static KINDLING_INLINE V neighbours(const V& a, std::integer_sequence<int, I...>) {
         return Op::apply(a, V(__builtin_shufflevector(a, a, ((I + Apart) % in_vector)...)));
     }
 
@@ -360,7 +350,9 @@ template <class Op, class T> struct Fold {
     }
 #endif
 
-    struct Number { T parts[Op::parts]; };
+    struct Number {
+        T parts[Op::parts];
+    };
     static Number merged(const Number& a, const Number& b) {
         Number result;
         if constexpr (Op::parts == 1) result.parts[0] = Op::apply(a.parts[0], b.parts[0]);
@@ -378,7 +370,7 @@ template <class Op, class T> struct Fold {
 #pragma GCC unroll 4
                 for (int r = 0; r < 4; r++) {
                     V lanes[vectors];
-                    __builtin_prefetch(x + r * n + 4 * fold_block);  // the hardware sees no stream in four alternating loads
+                    __builtin_prefetch(x + r * n + 4 * fold_block); // the hardware sees no stream in four alternating loads
                     for (int k = 0; k < vectors; k++) lanes[k] = load_some(x + r * n + k * in_vector, n - k * in_vector);
                     folded[r] = fold_vectors(lanes);
                 }
@@ -442,43 +434,36 @@ template <class Op, class T> struct Fold {
 
 template <class Op> RowFold any_sign(DType type) {
     switch (item_size(type)) {
-        case 1: return Fold<Op, uint8_t>::rows;
-        case 2: return Fold<Op, uint16_t>::rows;
-        case 4: return Fold<Op, uint32_t>::rows;
-        default: return Fold<Op, uint64_t>::rows;
+    case 1: return Fold<Op, uint8_t>::rows;
+    case 2: return Fold<Op, uint16_t>::rows;
+    case 4: return Fold<Op, uint32_t>::rows;
+    default: return Fold<Op, uint64_t>::rows;
     }
 }
 template <class Op> RowFold by_sign(DType type) {
     switch (type) {
-        case DType::Int8: return Fold<Op, int8_t>::rows;
-        case DType::Int16: return Fold<Op, int16_t>::rows;
-        case DType::Int32: return Fold<Op, int32_t>::rows;
-        case DType::Int64: return Fold<Op, int64_t>::rows;
-        default: return any_sign<Op>(type);
+    case DType::Int8: return Fold<Op, int8_t>::rows;
+    case DType::Int16: return Fold<Op, int16_t>::rows;
+    case DType::Int32: return Fold<Op, int32_t>::rows;
+    case DType::Int64: return Fold<Op, int64_t>::rows;
+    default: return any_sign<Op>(type);
     }
 }
 
-}  // namespace
+} // namespace
 
 RowFold find_row_fold(Combine combine, DType type) {
-    bool single = type == DType::Float32 || type == DType::Complex64, complex = is_complex(type),
-         floating = is_floating(type);
+    bool single = type == DType::Float32 || type == DType::Complex64, complex = is_complex(type), floating = is_floating(type);
 #define KINDLING_FLOAT_FOLD(OP) single ? Fold<OP, float>::rows : Fold<OP, double>::rows
     switch (combine) {
-        case Combine::Sum:
-            return complex    ? (KINDLING_FLOAT_FOLD(ComplexAdd))
-                   : floating ? (KINDLING_FLOAT_FOLD(Add))
-                              : any_sign<Add>(type);
-        case Combine::Prod:
-            return complex    ? (KINDLING_FLOAT_FOLD(ComplexMultiply))
-                   : floating ? (KINDLING_FLOAT_FOLD(Multiply))
-                              : any_sign<Multiply>(type);
-        case Combine::Min:
-        case Combine::All: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Least)) : by_sign<Least>(type);
-        case Combine::Max:
-        case Combine::Any:
-            return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
-        default: return nullptr;
+    case Combine::Sum: return complex ? (KINDLING_FLOAT_FOLD(ComplexAdd)) : floating ? (KINDLING_FLOAT_FOLD(Add)) : any_sign<Add>(type);
+    case Combine::Prod:
+        return complex ? (KINDLING_FLOAT_FOLD(ComplexMultiply)) : floating ? (KINDLING_FLOAT_FOLD(Multiply)) : any_sign<Multiply>(type);
+    case Combine::Min:
+    case Combine::All: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Least)) : by_sign<Least>(type);
+    case Combine::Max:
+    case Combine::Any: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
+    default: return nullptr;
     }
 }
 
@@ -488,10 +473,10 @@ ColumnBlockFold find_column_fold([[maybe_unused]] Combine combine, [[maybe_unuse
     if (!single && type != DType::Float64) return nullptr;
 #define KINDLING_COLUMN_FOLD(OP) single ? Fold<OP, float>::column_block : Fold<OP, double>::column_block
     switch (combine) {
-        case Combine::Sum: return KINDLING_COLUMN_FOLD(Add);
-        case Combine::Min: return KINDLING_COLUMN_FOLD(Least);
-        case Combine::Max: return KINDLING_COLUMN_FOLD(Greatest);
-        default: return nullptr;
+    case Combine::Sum: return KINDLING_COLUMN_FOLD(Add);
+    case Combine::Min: return KINDLING_COLUMN_FOLD(Least);
+    case Combine::Max: return KINDLING_COLUMN_FOLD(Greatest);
+    default: return nullptr;
     }
 #else
     return nullptr;
@@ -503,12 +488,12 @@ LaneBlocksFold find_lane_fold(Combine combine, DType type) {
     if (!single && type != DType::Float64) return nullptr;
 #define KINDLING_LANE_FOLD(OP) single ? Fold<OP, float>::lane_blocks : Fold<OP, double>::lane_blocks
     switch (combine) {
-        case Combine::Sum: return KINDLING_LANE_FOLD(Add);
-        case Combine::Prod: return KINDLING_LANE_FOLD(Multiply);
-        case Combine::Min: return KINDLING_LANE_FOLD(Least);
-        case Combine::Max: return KINDLING_LANE_FOLD(Greatest);
-        default: return nullptr;
+    case Combine::Sum: return KINDLING_LANE_FOLD(Add);
+    case Combine::Prod: return KINDLING_LANE_FOLD(Multiply);
+    case Combine::Min: return KINDLING_LANE_FOLD(Least);
+    case Combine::Max: return KINDLING_LANE_FOLD(Greatest);
+    default: return nullptr;
     }
 }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -14,27 +14,29 @@ inline bool is_simple(Combine combine) { return combine <= Combine::All; }
 
 inline Primitive primitive_of(Combine combine) {
     switch (combine) {
-        case Combine::Sum: return Primitive::Add;
-        case Combine::Prod: return Primitive::Mul;
-        case Combine::Min: case Combine::All: case Combine::ArgMin: return Primitive::Min;
-        default: return Primitive::Max;
+    case Combine::Sum: return Primitive::Add;
+    case Combine::Prod: return Primitive::Mul;
+    case Combine::Min:
+    case Combine::All:
+    case Combine::ArgMin: return Primitive::Min;
+    default: return Primitive::Max;
     }
 }
 
 /// Reduces one output of the expression. A state is the partial result of some values.
 struct Folder {
     Combine combine;
-    DType type;             // of the values in a tile
-    int item;               // bytes of one value
+    DType type; // of the values in a tile
+    int item;   // bytes of one value
     int state_size;
-    RowFold fold;           // for simple reductions and Arg
-    ColumnBlockFold column_fold;  // or null
-    TileCode merge_code;    // of two values
-    TileCode test_code;     // Arg: Eq
-    TileCode nan_code;      // Arg: IsNan, floats only
-    TileCode cast_code;     // MeanVar: to double, if it is not
+    RowFold fold;                // for simple reductions and Arg
+    ColumnBlockFold column_fold; // or null
+    TileCode merge_code;         // of two values
+    TileCode test_code;          // Arg: Eq
+    TileCode nan_code;           // Arg: IsNan, floats only
+    TileCode cast_code;          // MeanVar: to double, if it is not
     TileFunction subtract;
-    char* results[2];       // where the reduced values are written: one array, or two for MeanVar
+    char* results[2]; // where the reduced values are written: one array, or two for MeanVar
 
     void set(Combine which, DType value) {
         combine = which;
@@ -51,9 +53,7 @@ struct Folder {
             if (type != DType::Float64) cast_code = find_cast(type, DType::Float64);
             return;
         }
-        Combine value_combine = combine == Combine::ArgMin   ? Combine::Min
-                                : combine == Combine::ArgMax ? Combine::Max
-                                                             : combine;
+        Combine value_combine = combine == Combine::ArgMin ? Combine::Min : combine == Combine::ArgMax ? Combine::Max : combine;
         fold = find_row_fold(value_combine, type);
         column_fold = find_column_fold(value_combine, type);
         merge_code = find_tile(primitive_of(combine), type);
@@ -64,8 +64,13 @@ struct Folder {
         }
     }
 
-    struct Arg { uint64_t value; int64_t index; };
-    struct Moments { double count, mean, squares; };
+    struct Arg {
+        uint64_t value;
+        int64_t index;
+    };
+    struct Moments {
+        double count, mean, squares;
+    };
 
     /// Reduces `rows` rows of n values to states. `first` is the position, within its reduction, of each row's first
     /// value.
@@ -125,11 +130,10 @@ struct Folder {
             if (nan_code.function) nan_code.function(is_nan, best, nullptr, nullptr, some, 0);
             for (int64_t r = 0; r < some; r++, states += state_size) {
                 uint8_t* hit = equal + r * n;
-                if (nan_code.function && is_nan[r])
-                    nan_code.function(hit, values + r * n * item, nullptr, nullptr, n, 0);
+                if (nan_code.function && is_nan[r]) nan_code.function(hit, values + r * n * item, nullptr, nullptr, n, 0);
                 Arg arg{0, first};
-                std::memcpy(&arg.value, best + r * item, 8);  // `item` bytes are used
-                for (uint64_t word;; arg.index += 8) {  // one byte per value, 1 if it matches
+                std::memcpy(&arg.value, best + r * item, 8); // `item` bytes are used
+                for (uint64_t word;; arg.index += 8) {       // one byte per value, 1 if it matches
                     std::memcpy(&word, hit + (arg.index - first), 8);
                     if (!word) continue;
                     arg.index += __builtin_ctzll(word) / 8;
@@ -240,8 +244,8 @@ struct FoldPlan {
     const LoopOperand* inputs;
     Folder* folders;
     int folder_count;
-    LoopOrder order;      // of the whole space: kept dimensions are outermost for rows, innermost for columns
-    int outer;            // how many dimensions are outermost
+    LoopOrder order; // of the whole space: kept dimensions are outermost for rows, innermost for columns
+    int outer;       // how many dimensions are outermost
     int64_t kept, reduced;
 };
 
@@ -260,4 +264,4 @@ void fold_columns(const FoldPlan& plan);
 /// it. So everything is read twice, but in memory order.
 void fold_places_in_columns(FoldPlan& plan);
 
-}  // namespace kindling
+} // namespace kindling

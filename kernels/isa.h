@@ -18,13 +18,13 @@ bool has_bf16_products();
 /// KINDLING_ISA names no instruction set. The system is asked at the first call.
 bool has_tiles();
 
-}  // namespace kindling
+} // namespace kindling
 
 // NAME, an object or a call, in the namespace of the instruction set in use. Files *_isa.cpp are compiled once for
 // each. `kindling` has such namespaces, and `kindling::library` has its own: the nearest enclosing ones are meant.
-#define KINDLING_OF_ISA(NAME)                                                                                         \
-    (::kindling::isa() == ::kindling::Isa::Avx512 ? isa_avx512::NAME                                                  \
-     : ::kindling::isa() == ::kindling::Isa::Avx2 ? isa_avx2::NAME                                                    \
+#define KINDLING_OF_ISA(NAME)                                                                                                              \
+    (::kindling::isa() == ::kindling::Isa::Avx512 ? isa_avx512::NAME                                                                       \
+     : ::kindling::isa() == ::kindling::Isa::Avx2 ? isa_avx2::NAME                                                                         \
                                                   : isa_baseline::NAME)
 
 #define KINDLING_BY_ISA(FUNCTION, ...) KINDLING_OF_ISA(FUNCTION(__VA_ARGS__))

@@ -9,8 +9,7 @@
 
 namespace kindling {
 
-void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end),
-                  void* context) {
+void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int64_t begin, int64_t end), void* context) {
     if (count <= grain) body(context, 0, count);
     else detail::run_parallel(0, count, grain, body, context);
 }
@@ -18,29 +17,29 @@ void run_parallel(int64_t count, int64_t grain, void (*body)(void* context, int6
 void fill_splat(void* to, const void* from, int item) {
     uint64_t pair[2] = {};
     switch (item) {
-        case 1: {
-            uint8_t value;
-            std::memcpy(&value, from, 1);
-            pair[0] = pair[1] = value * 0x0101010101010101u;
-            break;
-        }
-        case 2: {
-            uint16_t value;
-            std::memcpy(&value, from, 2);
-            pair[0] = pair[1] = value * 0x0001000100010001u;
-            break;
-        }
-        case 4: {
-            uint32_t value;
-            std::memcpy(&value, from, 4);
-            pair[0] = pair[1] = value * 0x0000000100000001u;
-            break;
-        }
-        case 8:
-            std::memcpy(&pair[0], from, 8);
-            pair[1] = pair[0];
-            break;
-        default: std::memcpy(pair, from, 16);
+    case 1: {
+        uint8_t value;
+        std::memcpy(&value, from, 1);
+        pair[0] = pair[1] = value * 0x0101010101010101u;
+        break;
+    }
+    case 2: {
+        uint16_t value;
+        std::memcpy(&value, from, 2);
+        pair[0] = pair[1] = value * 0x0001000100010001u;
+        break;
+    }
+    case 4: {
+        uint32_t value;
+        std::memcpy(&value, from, 4);
+        pair[0] = pair[1] = value * 0x0000000100000001u;
+        break;
+    }
+    case 8:
+        std::memcpy(&pair[0], from, 8);
+        pair[1] = pair[0];
+        break;
+    default: std::memcpy(pair, from, 16);
     }
     char* out = static_cast<char*>(to);
     for (int i = 0; i < splat_bytes; i += 16) std::memcpy(out + i, pair, 16);
@@ -92,8 +91,7 @@ void merge_dims(LoopOrder& order, int from, int& to, const LoopKernel& kernel) {
     for (int d = from; d < to; d++) {
         bool together = kept > from;
         for (int k = 0; k < kernel.output_count + kernel.input_count && together; k++)
-            together = kernel.operands[k].strides[order.dims[kept - 1]] ==
-                       kernel.operands[k].strides[order.dims[d]] * order.sizes[d];
+            together = kernel.operands[k].strides[order.dims[kept - 1]] == kernel.operands[k].strides[order.dims[d]] * order.sizes[d];
         if (together) {
             order.sizes[kept - 1] *= order.sizes[d];
             order.dims[kept - 1] = order.dims[d];
@@ -131,11 +129,10 @@ int64_t tile_size(const TileProgram& program, int64_t largest) {
     return tile;
 }
 
-TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs,
-                       const Immediate* scalars, int64_t largest_tile, bool fits_rows, RunArena& arena,
-                       const NativeFold* folds, bool past_cache)
+TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
+                       int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds, bool past_cache)
     : program_(program), spread_arena_(&arena) {
-    KINDLING_ASSERT(program.level_count == 1);  // row reductions run in row kernels only
+    KINDLING_ASSERT(program.level_count == 1); // row reductions run in row kernels only
     tile_ = tile_size(program, largest_tile);
     const int64_t slot_count = static_cast<int64_t>(program.slots.size());
     // Each reduction needs one slot more.
@@ -155,50 +152,48 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
         const TileSlot& slot = program.slots[static_cast<size_t>(i)];
         repeated_[i] = 0;
         switch (slot.kind) {
-            case TileSlot::Unused: break;
-            case TileSlot::Buffer: buffers_[i] = all_buffers + slot.which * buffer_bytes; break;
-            case TileSlot::Splat:
+        case TileSlot::Unused: break;
+        case TileSlot::Buffer: buffers_[i] = all_buffers + slot.which * buffer_bytes; break;
+        case TileSlot::Splat:
+            repeated_[i] = 1;
+            pointers_[i] = arena.take<char>(splat_bytes);
+            fill_splat(pointers_[i], program.number(slot, scalars), slot.item_size);
+            break;
+        case TileSlot::Input: {
+            const LoopOperand& input = inputs[slot.which];
+            KINDLING_ASSERT(item_size(input.type) == slot.item_size);
+            Stream& stream = streams_[stream_count_];
+            stream.set(input.data, slot.item_size, order.ndim, order.sizes, ordered_strides(order, input, arena),
+                       arena.take<int64_t>(3 * order.ndim + 1));
+            if (stream.mode == Stream::Repeated) {
                 repeated_[i] = 1;
                 pointers_[i] = arena.take<char>(splat_bytes);
-                fill_splat(pointers_[i], program.number(slot, scalars), slot.item_size);
-                break;
-            case TileSlot::Input: {
-                const LoopOperand& input = inputs[slot.which];
-                KINDLING_ASSERT(item_size(input.type) == slot.item_size);
-                Stream& stream = streams_[stream_count_];
-                stream.set(input.data, slot.item_size, order.ndim, order.sizes, ordered_strides(order, input, arena),
-                           arena.take<int64_t>(3 * order.ndim + 1));
-                if (stream.mode == Stream::Repeated) {
-                    repeated_[i] = 1;
-                    pointers_[i] = arena.take<char>(splat_bytes);
-                    fill_splat(pointers_[i], stream.base, slot.item_size);
-                    break;
-                }
-                buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
-                gathered_[stream_count_] = nullptr;
-                stream_slots_[stream_count_++] = static_cast<int16_t>(i);
-                // A broadcast row, the same for all rows: a tile of whole rows gathers it once.
-                if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 &&
-                    stream.sizes[1] <= tile_ && fits_rows)
-                    tile_ = tile_ / stream.sizes[1] * stream.sizes[1];
+                fill_splat(pointers_[i], stream.base, slot.item_size);
                 break;
             }
-            case TileSlot::Index: {
-                int64_t* strides = arena.take<int64_t>(order.ndim + 1);
-                for (int d = 0; d < order.ndim; d++) strides[d] = order.dims[d] == slot.which;
-                streams_[stream_count_].set(nullptr, 8, order.ndim, order.sizes, strides,
-                                            arena.take<int64_t>(3 * order.ndim + 1));
-                buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
-                gathered_[stream_count_] = nullptr;
-                stream_slots_[stream_count_++] = static_cast<int16_t>(i);
-                break;
-            }
+            buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
+            gathered_[stream_count_] = nullptr;
+            stream_slots_[stream_count_++] = static_cast<int16_t>(i);
+            // A broadcast row, the same for all rows: a tile of whole rows gathers it once.
+            if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 && stream.sizes[1] <= tile_ && fits_rows)
+                tile_ = tile_ / stream.sizes[1] * stream.sizes[1];
+            break;
+        }
+        case TileSlot::Index: {
+            int64_t* strides = arena.take<int64_t>(order.ndim + 1);
+            for (int d = 0; d < order.ndim; d++) strides[d] = order.dims[d] == slot.which;
+            streams_[stream_count_].set(nullptr, 8, order.ndim, order.sizes, strides, arena.take<int64_t>(3 * order.ndim + 1));
+            buffers_[i] = all_buffers + program.gather_buffers[static_cast<size_t>(i)] * buffer_bytes;
+            gathered_[stream_count_] = nullptr;
+            stream_slots_[stream_count_++] = static_cast<int16_t>(i);
+            break;
+        }
         }
     }
     for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
     if (fits_rows) plan_rows();
     if (folds) fold_native_ = find_native_folds(program, repeated_, folds, order.size);
-    bool in_memory = true;  // no input needs to be gathered into a tile
+    bool in_memory = true; // no input needs to be gathered into a tile
     for (int s = 0; s < stream_count_; s++) in_memory &= streams_[s].mode == Stream::Contiguous && streams_[s].base;
     if (fold_native_ && in_memory) tile_ = native_fold_elements();
     if (!fold_native_) {
@@ -275,7 +270,8 @@ void TileRunner::plan_rows() {
 }
 
 int64_t TileRunner::within_rows(int64_t n) const {
-    if (!by_rows_) [[likely]] return n;
+    if (!by_rows_) [[likely]]
+        return n;
     for (int s = 0; s < stream_count_; s++)
         if (row_reads_[s] != Any && streams_[s].run_left() < n) n = streams_[s].run_left();
     return n;
@@ -370,8 +366,7 @@ void TileRunner::place_outputs(void* const* direct) {
     if (!direct) return;
     for (size_t k = 0; k < program_.outputs.size(); k++) {
         int16_t slot = program_.outputs[k];
-        if (direct[k] && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer && !repeated_[slot] &&
-            !pointers_[slot])
+        if (direct[k] && program_.slots[static_cast<size_t>(slot)].kind == TileSlot::Buffer && !repeated_[slot] && !pointers_[slot])
             pointers_[slot] = static_cast<char*>(direct[k]);
     }
 }
@@ -380,8 +375,7 @@ const void* TileRunner::output(int k, int64_t n) {
     int16_t slot = program_.outputs[static_cast<size_t>(k)];
     if (repeated_[slot]) {
         if (!spread_) {
-            spread_ = static_cast<char*>(
-                spread_arena_->take_bytes(static_cast<size_t>(tile_) * 16 * program_.outputs.size()));
+            spread_ = static_cast<char*>(spread_arena_->take_bytes(static_cast<size_t>(tile_) * 16 * program_.outputs.size()));
         }
         char* to = spread_ + tile_ * 16 * k;
         spread(to, pointers_[slot], program_.slots[static_cast<size_t>(slot)].item_size, n);
@@ -412,8 +406,7 @@ constexpr int64_t past_cache_tile = 1024;
 
 /// Runs one step from memory to memory with streaming stores, by machine code. False if there is none. Operands whose
 /// bit is set in `splat` are scalars.
-bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_t size, unsigned splat,
-                    const char* const* from) {
+bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_t size, unsigned splat, const char* const* from) {
     const TileStep& step = program.steps[0];
     char* out = static_cast<char*>(kernel.operands[0].data);
     if (reinterpret_cast<uintptr_t>(out) % 64) return false;
@@ -425,7 +418,7 @@ bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_
     repeated[step.out] = native_past_cache;
     const NativeKernel* native = find_native(program, repeated, size);
     if (!native) return false;
-    static_assert(parallel_elements % 64 == 0);  // parts begin at whole cache lines
+    static_assert(parallel_elements % 64 == 0); // parts begin at whole cache lines
     parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
         RunArena own;
         char** pointers = own.take<char*>(static_cast<int64_t>(native_pointers(slots)));
@@ -450,8 +443,9 @@ bool stays_in_cache(const TileTask& task) {
         KINDLING_FOR_EACH_MENDED(X)
         KINDLING_FOR_EACH_LOG(X)
 #undef X
-        case Primitive::Pow: case Primitive::Tanh: return true;
-        default: return false;
+    case Primitive::Pow:
+    case Primitive::Tanh: return true;
+    default: return false;
     }
 }
 
@@ -549,8 +543,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
         const int64_t most = past_cache_tile / step.item_size;
         for (int64_t at = begin; at < end; at += most) {
             const int64_t n = end - at < most ? end - at : most;
-            step.function(tile, from[0] + at * items[0], from[1] + at * items[1], from[2] + at * items[2], n * step.scale,
-                          splat);
+            step.function(tile, from[0] + at * items[0], from[1] + at * items[1], from[2] + at * items[2], n * step.scale, splat);
             copy_past_cache(out + at * step.item_size, tile, n * step.item_size);
         }
         end_past_cache();
@@ -570,7 +563,12 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     const int64_t n = order.sizes[last], rows = order.size / n;
     if (out.strides[order.dims[last]] != step.item_size) return false;
     enum Read : uint8_t { Constant, Number, Direct, Gather };
-    struct Side { const char* data; const int64_t* strides; int item; Read read; } sides[3] = {};
+    struct Side {
+        const char* data;
+        const int64_t* strides;
+        int item;
+        Read read;
+    } sides[3] = {};
     alignas(64) char splats[3][splat_bytes];
     unsigned splat = 0;
     bool gathers = false, numbers = false;
@@ -584,11 +582,13 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
         const LoopOperand& input = kernel.operands[1 + slot.which];
         const int64_t stride = input.strides[order.dims[last]];
         sides[k] = {static_cast<const char*>(input.data), input.strides, slot.item_size,
-                    stride == slot.item_size ? Direct : stride == 0 ? Number : Gather};
+                    stride == slot.item_size ? Direct
+                    : stride == 0            ? Number
+                                             : Gather};
         if (stride == 0) splat |= 1u << k, numbers = true;
         if (sides[k].read != Gather) continue;
         gathers = true;
-        for (int d = 0; d < last; d++)  // transposed rows are better gathered many at once
+        for (int d = 0; d < last; d++) // transposed rows are better gathered many at once
             if (input.strides[order.dims[d]] == slot.item_size && order.sizes[d] >= 16) return false;
     }
     // Short rows cost more one by one than gathered into a tile, many at once.
@@ -611,7 +611,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
         char* to = nullptr;
         for (int k = 0; k < 3; k++) from[k] = splats[k];
         const int64_t neighbours = last ? order.sizes[last - 1] : 1;
-        int64_t left = 0;  // rows until the pointers have to be computed anew
+        int64_t left = 0; // rows until the pointers have to be computed anew
         for (int64_t task = begin; task < end; task++) {
             const int64_t first = parts == 1 ? 0 : task % parts * longest, stop = n - first < longest ? n : first + longest;
             if (left == 0) {
@@ -686,8 +686,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     return true;
 }
 
-void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, bool backwards,
-               int64_t begin, int64_t end) {
+void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order, bool backwards, int64_t begin, int64_t end) {
     RunArena arena;
     const int outputs = kernel.output_count;
     Stream* streams = arena.take<Stream>(outputs);
@@ -707,11 +706,10 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
             for (int i = 0; i < kernel.input_count; i++)
                 if (kernel.operands[outputs + i].data == operand.data) may_be_direct[k] = false;
         past_cache[k] = streams[k].run_stride() == streams[k].item && passes_cache(order.size * streams[k].item, read);
-        for (int i = 0; i < kernel.input_count; i++)  // an output in place was just read, so its lines are in the cache
+        for (int i = 0; i < kernel.input_count; i++) // an output in place was just read, so its lines are in the cache
             if (kernel.operands[outputs + i].data == operand.data) past_cache[k] = false;
         any_past_cache |= past_cache[k];
-        all_past_cache &= past_cache[k] && streams[k].mode == Stream::Contiguous &&
-                          reinterpret_cast<uintptr_t>(streams[k].at) % 64 == 0 &&
+        all_past_cache &= past_cache[k] && streams[k].mode == Stream::Contiguous && reinterpret_cast<uintptr_t>(streams[k].at) % 64 == 0 &&
                           program.slots[static_cast<size_t>(program.outputs[static_cast<size_t>(k)])].kind == TileSlot::Buffer;
     }
     TileRunner runner(program, order, kernel.operands + outputs, kernel.scalars, 4096, true, arena, nullptr, all_past_cache);
@@ -727,7 +725,8 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
             for (int k = 0; k < outputs; k++)
                 direct[k] = may_be_direct[k] && (!past_cache[k] || runner.writes_past_cache()) &&
                                     (streams[k].direct(n) || (n == 1 && order.size == 1))
-                                ? streams[k].at : nullptr;
+                                ? streams[k].at
+                                : nullptr;
             runner.run(n, direct);
             for (int k = 0; k < outputs; k++) {
                 const void* from = runner.output(k, n);
@@ -747,7 +746,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
     if (any_past_cache) end_past_cache();
 }
 
-}  // namespace
+} // namespace
 
 void run_pointwise(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
@@ -771,8 +770,7 @@ void run_pointwise(const LoopKernel& kernel) {
         past_cache |= k < kernel.output_count && passes_cache(order.size * item, read);
     }
     const bool backwards = !past_cache && goes_backwards(bytes);
-    parallel(order.size, grain,
-             [&](int64_t begin, int64_t end) { run_range(kernel, program, order, backwards, begin, end); });
+    parallel(order.size, grain, [&](int64_t begin, int64_t end) { run_range(kernel, program, order, backwards, begin, end); });
 }
 
 void run(const LoopKernel& kernel) {
@@ -782,4 +780,4 @@ void run(const LoopKernel& kernel) {
     else run_pointwise(kernel);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -47,42 +47,48 @@ template <class V, int N> KINDLING_INLINE V powers(const V& x, const float (&c)[
 
 /// x < low ? low : x and x > high ? high : x; a NaN stays. One instruction where there is one.
 #if defined(__x86_64__)
-#define KINDLING_BOUND(OP)                                                                                            \
-    if constexpr (sizeof(V) == 16 && sizeof(Item<V>) == 4)                                                            \
-        return bit_cast<V>(_mm_##OP##_ps(bit_cast<__m128>(all<V>(bound)), bit_cast<__m128>(x)));                      \
+#define KINDLING_BOUND(OP)                                                                                                                 \
+    if constexpr (sizeof(V) == 16 && sizeof(Item<V>) == 4)                                                                                 \
+        return bit_cast<V>(_mm_##OP##_ps(bit_cast<__m128>(all<V>(bound)), bit_cast<__m128>(x)));                                           \
     else if constexpr (sizeof(V) == 16) return bit_cast<V>(_mm_##OP##_pd(bit_cast<__m128d>(all<V>(bound)), bit_cast<__m128d>(x)));
 #else
 #define KINDLING_BOUND(OP)
 #endif
 #if defined(__AVX2__)
-#define KINDLING_BOUND_AVX2(OP)                                                                                       \
-    if constexpr (sizeof(V) == 32 && sizeof(Item<V>) == 4)                                                            \
-        return bit_cast<V>(_mm256_##OP##_ps(bit_cast<__m256>(all<V>(bound)), bit_cast<__m256>(x)));                   \
+#define KINDLING_BOUND_AVX2(OP)                                                                                                            \
+    if constexpr (sizeof(V) == 32 && sizeof(Item<V>) == 4)                                                                                 \
+        return bit_cast<V>(_mm256_##OP##_ps(bit_cast<__m256>(all<V>(bound)), bit_cast<__m256>(x)));                                        \
     else if constexpr (sizeof(V) == 32) return bit_cast<V>(_mm256_##OP##_pd(bit_cast<__m256d>(all<V>(bound)), bit_cast<__m256d>(x)));
 #else
 #define KINDLING_BOUND_AVX2(OP)
 #endif
 #if defined(__AVX512F__)
-#define KINDLING_BOUND_AVX512(OP)                                                                                     \
-    if constexpr (sizeof(V) == 64 && sizeof(Item<V>) == 4)                                                            \
-        return bit_cast<V>(_mm512_##OP##_ps(bit_cast<__m512>(all<V>(bound)), bit_cast<__m512>(x)));                   \
+#define KINDLING_BOUND_AVX512(OP)                                                                                                          \
+    if constexpr (sizeof(V) == 64 && sizeof(Item<V>) == 4)                                                                                 \
+        return bit_cast<V>(_mm512_##OP##_ps(bit_cast<__m512>(all<V>(bound)), bit_cast<__m512>(x)));                                        \
     else if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_##OP##_pd(bit_cast<__m512d>(all<V>(bound)), bit_cast<__m512d>(x)));
 #else
 #define KINDLING_BOUND_AVX512(OP)
 #endif
 template <class V> KINDLING_INLINE V at_least(const V& x, Item<V> bound) {
+    // clang-format off
     KINDLING_BOUND(max) KINDLING_BOUND_AVX2(max) KINDLING_BOUND_AVX512(max)
-    return choose(x < bound, all<V>(bound), x);
+        // clang-format on
+        return choose(x < bound, all<V>(bound), x);
 }
 template <class V> KINDLING_INLINE V at_most(const V& x, Item<V> bound) {
+    // clang-format off
     KINDLING_BOUND(min) KINDLING_BOUND_AVX2(min) KINDLING_BOUND_AVX512(min)
-    return choose(x > bound, all<V>(bound), x);
+        // clang-format on
+        return choose(x > bound, all<V>(bound), x);
 }
 #undef KINDLING_BOUND
 #undef KINDLING_BOUND_AVX2
 #undef KINDLING_BOUND_AVX512
 
-template <class V> struct Pair { V high, low; };
+template <class V> struct Pair {
+    V high, low;
+};
 
 /// a * b exactly, by Dekker's splitting; for factors below 2^996.
 template <class V> KINDLING_INLINE V short_part(const V& a) { return from_bits<V>(bits_of(a) & 0xFFFFFFFFF8000000u); }
@@ -91,14 +97,14 @@ template <class V> KINDLING_INLINE Pair<V> exact_product(const V& a, const V& b)
     V ah = short_part(a), bh = short_part(b), al = a - ah, bl = b - bh;
     return {product, ((ah * bh - product) + ah * bl + al * bh) + al * bl};
 }
-template <class V> KINDLING_INLINE Pair<V> exact_sum(const V& a, const V& b) {  // any order of sizes
+template <class V> KINDLING_INLINE Pair<V> exact_sum(const V& a, const V& b) { // any order of sizes
     V sum = a + b, part = sum - a;
     return {sum, (a - (sum - part)) + (b - part)};
 }
 
 // Adding it leaves the nearest integer in the low bits of the sum.
-inline constexpr double whole_magic = 6755399441055744.0;  // 1.5 * 2^52
-template <class V> KINDLING_INLINE V power_of_two(const V& whole) {  // -1022 to 1023
+inline constexpr double whole_magic = 6755399441055744.0;           // 1.5 * 2^52
+template <class V> KINDLING_INLINE V power_of_two(const V& whole) { // -1022 to 1023
     return from_bits<V>(bits_of(whole + (whole_magic + 1023)) << 52);
 }
 
@@ -106,8 +112,7 @@ template <class V> KINDLING_INLINE V power_of_two(const V& whole) {  // -1022 to
 template <class V> KINDLING_INLINE bool scaled_at_once(const V& value, const V& k, V& result) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) {
-        if constexpr (sizeof(Item<V>) == 4)
-            result = bit_cast<V>(_mm512_scalef_ps(bit_cast<__m512>(value), bit_cast<__m512>(k)));
+        if constexpr (sizeof(Item<V>) == 4) result = bit_cast<V>(_mm512_scalef_ps(bit_cast<__m512>(value), bit_cast<__m512>(k)));
         else result = bit_cast<V>(_mm512_scalef_pd(bit_cast<__m512d>(value), bit_cast<__m512d>(k)));
         return true;
     }
@@ -157,16 +162,18 @@ template <class V> KINDLING_INLINE V expm1(const V& x) {
 }
 
 /// log(x) for finite x > 0 as k log(2) + log(1 + f): what all the logarithms share.
-template <class V> struct LogParts { V k, f; };
+template <class V> struct LogParts {
+    V k, f;
+};
 template <class V> KINDLING_INLINE LogParts<V> log_parts(const V& x) {
     auto small = x < 2.2250738585072014e-308;
-    V scaled = choose(small, x * 18014398509481984.0, x);  // 2^54
+    V scaled = choose(small, x * 18014398509481984.0, x); // 2^54
     auto word = bits_of(scaled) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
     V k = from_bits<V>((word >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
     V m = from_bits<V>((word & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu);
     return {choose(small, k - 54.0, k), m - 1.0};
 }
-template <class V> KINDLING_INLINE V log1p_part(const V& f, const V& extra) {  // log(1 + f) + extra, f small
+template <class V> KINDLING_INLINE V log1p_part(const V& f, const V& extra) { // log(1 + f) + extra, f small
     V s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
     V rest = z * polynomial(z, coefficients::log);
     return f - (half_square - (s * (half_square + rest) + extra));
@@ -202,8 +209,7 @@ template <class V> KINDLING_INLINE V log1p(const V& x) {
     return choose(x == 0.0, x, result);
 }
 
-template <class V>
-KINDLING_INLINE void reduce_large_lanes(const V& x, V& high, V& low, Bits<V>& quadrant) {
+template <class V> KINDLING_INLINE void reduce_large_lanes(const V& x, V& high, V& low, Bits<V>& quadrant) {
     auto large = ~(absolute(x) <= largest_plain_angle);
     if (anywhere(large)) [[unlikely]]
         for (int i = 0; i < Lanes<V>::count; i++)
@@ -214,7 +220,10 @@ KINDLING_INLINE void reduce_large_lanes(const V& x, V& high, V& low, Bits<V>& qu
                 quadrant[i] = static_cast<uint64_t>(reduced.quadrant);
             }
 }
-template <class V> struct Angle { V high, low; Bits<V> quadrant; };
+template <class V> struct Angle {
+    V high, low;
+    Bits<V> quadrant;
+};
 template <class V> KINDLING_INLINE Angle<V> reduce_angle(const V& x) {
     using namespace coefficients;
     V shifted = x * 0.6366197723675814 + whole_magic, k = shifted - whole_magic;
@@ -273,8 +282,8 @@ template <class V> KINDLING_INLINE V atan2(const V& y, const V& x) {
     auto steep = ay > ax;
     V top = choose(steep, ax, ay), bottom = choose(steep, ay, ax);
     V ratio = top / bottom;
-    ratio = choose(top == 0.0, V{}, ratio);  // both may be 0
-    ratio = choose(top == infinity, all<V>(1.0), ratio);  // both are infinite
+    ratio = choose(top == 0.0, V{}, ratio);              // both may be 0
+    ratio = choose(top == infinity, all<V>(1.0), ratio); // both are infinite
     V a = atan(ratio);
     auto left = bit_cast<Mask<V>>(x) < 0;
     V flat = choose(left, 2.0 * half_pi_pair[0] - (a - 2.0 * half_pi_pair[1]), a);
@@ -282,7 +291,10 @@ template <class V> KINDLING_INLINE V atan2(const V& y, const V& x) {
     a = with_sign(a, y);
     return choose((x != x) | (y != y), all<V>(nan), a);
 }
-template <class V> struct AsinParts { V value; Mask<V> big; };
+template <class V> struct AsinParts {
+    V value;
+    Mask<V> big;
+};
 template <class V> KINDLING_INLINE AsinParts<V> asin_parts(const V& a) {
     auto big = a > 0.5;
     V z = choose(big, (1.0 - a) * 0.5, a * a);
@@ -345,7 +357,7 @@ template <class V> KINDLING_INLINE V erfcx_positive(const V& a) {
     V value = polynomial(t, coefficients::erfcx) / (1.0 + 2.0 * bounded);
     return choose(a > 1e8, 0.5641895835477563 / a, value);
 }
-template <class V> KINDLING_INLINE V exp_minus_square(const V& a) {  // |a| < 1e8
+template <class V> KINDLING_INLINE V exp_minus_square(const V& a) { // |a| < 1e8
     Pair<V> square = exact_product(a, a);
     return exp_scaled(-square.high, -square.low, 0);
 }
@@ -417,7 +429,7 @@ template <class V> KINDLING_INLINE V pow(const V& x, const V& y) {
     Pair<V> product = exact_product(logarithm.high, exponent);
     product.low += logarithm.low * exponent;
     product.low = choose(absolute(product.high) < 1e4, product.low, V{});
-    V ends = log(a) * y;  // with a zero, an infinity or a huge exponent only sign and size matter
+    V ends = log(a) * y; // with a zero, an infinity or a huge exponent only sign and size matter
     V size = exp_scaled(choose(plain, product.high, ends), choose(plain, product.low, V{}), 0);
     return pow_ends(x, y, size);
 }
@@ -542,7 +554,7 @@ template <class V> KINDLING_INLINE V atan2_for_float(const V& y, const V& x) {
     V ay = absolute(y), ax = absolute(x);
     auto steep = ay > ax;
     V top = choose(steep, ax, ay), bottom = choose(steep, ay, ax);
-    V t = choose(top == 0.0, V{}, choose(top == infinity, all<V>(1.0), V(top / bottom)));   // both may be 0 or infinite
+    V t = choose(top == 0.0, V{}, choose(top == infinity, all<V>(1.0), V(top / bottom))); // both may be 0 or infinite
     V a = t * fused(V(t * t), coefficients::atan_for_float);
     V low = choose(steep, quarter_turn - a, a);
     low = choose(bit_cast<Mask<V>>(x) < 0, 2.0 * quarter_turn - low, low);
@@ -552,7 +564,7 @@ template <class V> KINDLING_INLINE V atan2_for_float(const V& y, const V& x) {
 template <class V> KINDLING_INLINE AsinParts<V> asin_parts_for_float(const V& a) {
     auto big = a > 0.5;
     V z = choose(big, mul_add(a, all<V>(-0.5), all<V>(0.5)), a * a);
-    V s = choose(big & (z != 0.0), root_for_float(z), choose(big, z, a));   // the root of 0 would be NaN
+    V s = choose(big & (z != 0.0), root_for_float(z), choose(big, z, a)); // the root of 0 would be NaN
     return {mul_add(s * z, fused(z, coefficients::asin_for_float), s), big};
 }
 template <class V> KINDLING_INLINE V asin_for_float(const V& x) {
@@ -602,14 +614,15 @@ template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
 #pragma GCC unroll 8
     for (int i = 1; i < 8; i++) product = product * (a + static_cast<double>(i));
     V y = choose(low, a + 8.0, a), inverse = 1.0 / y, z = inverse * inverse;
-    V series = inverse * (0.083333333333333333 - z * (0.0027777777777777778 - z * (0.00079365079365079365 -
-                          z * (0.00059523809523809524 - z * 0.00084175084175084175))));
+    V series =
+        inverse * (0.083333333333333333 -
+                   z * (0.0027777777777777778 - z * (0.00079365079365079365 - z * (0.00059523809523809524 - z * 0.00084175084175084175))));
     V sum = ((y - 0.5) * (once_log(y) - 1.0) - 0.5) + 0.91893853320467274 + series - once_log(choose(low, product, all<V>(1.0)));
     auto first = a < 1.5;
     V t = a - choose(first, all<V>(1.0), all<V>(2.0));
     V powers = choose(first, -0.57721566490153286 + t * (0.82246703342411322 - t * 0.40068563438653143),
                       0.42278433509846714 + t * (0.32246703342411322 - t * 0.067352301053198095));
-    V result = choose(absolute(t) < 0.0009765625, t * powers + 0.0, sum);  // no -0
+    V result = choose(absolute(t) < 0.0009765625, t * powers + 0.0, sum); // no -0
     auto below = x < 0.0;
     if (anywhere(below)) {
         V sine = absolute(once_sin(V(3.141592653589793 * (a - round_to<Rounding::Nearest>(a)))));
@@ -630,8 +643,11 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
         product = product * next;
     }
     V y = choose(low, a + 10.0, a), inverse = 1.0 / y, z = inverse * inverse;
-    V series = z * (0.083333333333333333 - z * (0.0083333333333333333 - z * (0.003968253968253968 - z * (0.0041666666666666667 -
-                    z * (0.0075757575757575758 - z * (0.021092796092796093 - z * 0.083333333333333333))))));
+    V series =
+        z * (0.083333333333333333 -
+             z * (0.0083333333333333333 -
+                  z * (0.003968253968253968 -
+                       z * (0.0041666666666666667 - z * (0.0075757575757575758 - z * (0.021092796092796093 - z * 0.083333333333333333))))));
     V result = once_log(y) - 0.5 * inverse - series - choose(low, slope / product, V{});
     if (anywhere(below)) {
         V rest = x - round_to<Rounding::Nearest>(x);
@@ -643,11 +659,13 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
 
 // ---- float32 in float lanes
 
-inline constexpr float whole_magicf = 12582912.0f;  // 1.5 * 2^23
+inline constexpr float whole_magicf = 12582912.0f; // 1.5 * 2^23
 inline constexpr float exponent_magicf = whole_magicf + 254.0f;
 /// value * 2^k, rounded once, for integer |k| up to 200 and a value near 1. NaN is kept. `shifted` is k +
 /// exponent_magicf: halved, its low bits are the exponents of two factors.
-template <class V> struct Powers { V first, second; };
+template <class V> struct Powers {
+    V first, second;
+};
 template <class V> KINDLING_INLINE Powers<V> powers_of_twof(const V& shifted) {
     Bits<V> first = bits_of(shifted) << 22 & 0xFF800000u;
     return {from_bits<V>(first), from_bits<V>((bits_of(shifted) << 23) - first)};
@@ -680,7 +698,10 @@ inline constexpr int32_t unusual_float = -0x01000001;
 template <class V> KINDLING_INLINE Mask<V> unusual_size(const V& x) { return bit_cast<Mask<V>>(bits_of(x) + 0x7F800000u); }
 
 /// x = 2^k (1 + f) for a normal x > 0; `power` holds k in the exponent's place.
-template <class V> struct LogPartsf { V k, f; Bits<V> power; };
+template <class V> struct LogPartsf {
+    V k, f;
+    Bits<V> power;
+};
 template <class V> KINDLING_INLINE LogPartsf<V> log_partsf(const V& x) {
     Bits<V> power = (bits_of(x) - 0x3F3504F3u) & 0xFF800000u;
     return {convert<float>(bit_cast<Mask<V>>(power) >> 23), from_bits<V>(bits_of(x) - power) - 1.0f, power};
@@ -715,7 +736,7 @@ template <Base B, class V> KINDLING_INLINE Usual<V> usual_logf(const V& x) {
 template <Base B, class V> KINDLING_INLINE V any_logf(const V& x) {
     constexpr float inf = __builtin_inff();
     auto small = x < 1.17549435e-38f;
-    LogPartsf<V> parts = log_partsf(choose(small, x * 33554432.0f, x));  // 2^25
+    LogPartsf<V> parts = log_partsf(choose(small, x * 33554432.0f, x)); // 2^25
     V result = log_sumf<B>(choose(small, parts.k - 25.0f, parts.k), parts.f);
     result = choose(x == inf, x, result);
     result = choose(x == 0.0f, all<V>(-inf), result);
@@ -725,7 +746,7 @@ template <class V> KINDLING_INLINE Usual<V> log1pf(const V& x) {
     V sum = 1.0f + x, lost = x - (sum - 1.0f);
     LogPartsf<V> parts = log_partsf(sum);
     V part = lost * from_bits<V>(0x3F800000u - parts.power), f = parts.f + part, low = part - (f - parts.f);
-    constexpr int32_t largest = unusual_float - 0x0E000000;  // about 1e30
+    constexpr int32_t largest = unusual_float - 0x0E000000; // about 1e30
     return {choose(x == 0.0f, x, log_sumf(parts.k, f, mul_add(-f, low, low))), unusual_size(sum), largest};
 }
 
@@ -755,8 +776,8 @@ template <bool Plain, class V> KINDLING_INLINE Usual<V> powf(const V& x, const V
     V product = m * inverse, error = mul_add(m, inverse, -product), r = product - 1.0f;
     // log(1 + r + error) = u + low
     V half = r * -0.5f, u = mul_add(half, r, r), square = r * r, back = 1.0f - r;
-    V tail = mul_add(square, mul_add(all<V>(powf_tail[3]), r, all<V>(powf_tail[2])),
-                     mul_add(all<V>(powf_tail[1]), r, all<V>(powf_tail[0])));
+    V tail =
+        mul_add(square, mul_add(all<V>(powf_tail[3]), r, all<V>(powf_tail[2])), mul_add(all<V>(powf_tail[1]), r, all<V>(powf_tail[0])));
     V low = mul_add(square * r, tail, mul_add(error, mul_add(square, back, back), mul_add(half, r, r - u)));
     V part = u * inverse_ln2f[0], part_low = mul_add(u, all<V>(inverse_ln2f[0]), -part);
     part_low = mul_add(low, all<V>(inverse_ln2f[0]), mul_add(u, all<V>(inverse_ln2f[1]), part_low));
@@ -771,7 +792,7 @@ template <bool Plain, class V> KINDLING_INLINE Usual<V> powf(const V& x, const V
     Mask<V> size = bit_cast<Mask<V>>(absolute(exponent)), largest = all<Mask<V>>(0x7FFFFFFF);
     if constexpr (Plain)
         return {from_bits<V>(bits_of(scaled) + (bits_of(shifted) << 23)), choose(unusual_size(a) > unusual_float, largest, size),
-                0x42FA0000 - 1};  // 125
+                0x42FA0000 - 1}; // 125
     V result = scaled_by_powerf(scaled, n, shifted);
     auto whole = convert<int32_t>(y);
     Bits<V> odd = bit_cast<Bits<V>>(whole) << 31;
@@ -779,12 +800,12 @@ template <bool Plain, class V> KINDLING_INLINE Usual<V> powf(const V& x, const V
     V sign = from_bits<V>(odd & bits_of(x) & 0x80000000u);
     auto zero = (a == 0.0f) & (y > 0.0f) & ~no_number;
     size = choose(zero, all<Mask<V>>(0), choose((unusual_size(a) > unusual_float) | no_number, largest, size));
-    return {from_bits<V>(bits_of(choose(zero, V{}, result)) ^ bits_of(sign)), size, 0x447A0000 - 1};  // 1000
+    return {from_bits<V>(bits_of(choose(zero, V{}, result)) ^ bits_of(sign)), size, 0x447A0000 - 1}; // 1000
 }
 template <class V> KINDLING_INLINE V expm1f(const V& x) {
     using namespace coefficients;
     V bounded = at_most(at_least(x, -20.0f), 89.0f);
-    constexpr float magic = whole_magicf + 126.0f;  // the exponent of half the power of two
+    constexpr float magic = whole_magicf + 126.0f; // the exponent of half the power of two
     V shifted = mul_add(bounded, all<V>(1.44269504f), all<V>(magic)), k = shifted - magic;
     V first = mul_add(k, all<V>(-ln2f[0]), bounded), r = mul_add(k, all<V>(-ln2f[1]), first);
     V error = mul_add(k, all<V>(-ln2f[1]), first - r), bend = r * 0.5f, most = mul_add(bend, r, r);
@@ -830,7 +851,7 @@ template <class V> KINDLING_INLINE Usual<V> cosf(const V& x) { return sine_or_co
 /// The same up to largest_short_angle. The angle minus quarter turns is a sum of two floats: the product with the first
 /// part of pi/2 is exact under mul_add, that with the second part has an error that goes to the lower one. In the first
 /// term of sine beyond the angle, the error of the square counts as well.
-inline constexpr float largest_short_angle = 131072.0f;  // 17 bits of quarter turns
+inline constexpr float largest_short_angle = 131072.0f; // 17 bits of quarter turns
 template <class V> KINDLING_INLINE V far_sine_or_cosine(const V& x, bool is_cosine) {
     using namespace coefficients;
     V a = absolute(x);
@@ -880,4 +901,4 @@ template <class V> KINDLING_INLINE V erff(const V& x) {
     return with_sign_of(result, x);
 }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE::maths
+} // namespace kindling::KINDLING_ISA_NAMESPACE::maths

@@ -42,7 +42,7 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     if (slot.kind != TileSlot::Input) return false;
     RunArena arena;
     const LoopOperand &out = kernel.operands[0], &in = kernel.operands[1 + slot.which];
-    LoopKernel two = kernel;               // the order follows from what is copied, not from the kernel's other operands
+    LoopKernel two = kernel; // the order follows from what is copied, not from the kernel's other operands
     LoopOperand operands[2] = {out, in};
     two.operands = operands;
     two.input_count = 1;
@@ -58,7 +58,7 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
         from_strides[d] = in.strides[order.dims[d]];
     }
     for (; ndim < 2; ndim++) sizes[ndim] = 1, to_strides[ndim] = from_strides[ndim] = item;
-    if (ndim == 2 && sizes[1] == 1 && sizes[0] > 1) {  // one dimension: it is the inner one
+    if (ndim == 2 && sizes[1] == 1 && sizes[0] > 1) { // one dimension: it is the inner one
         sizes[1] = sizes[0], to_strides[1] = to_strides[0], from_strides[1] = from_strides[0];
         sizes[0] = 1;
     }
@@ -118,4 +118,4 @@ bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     return true;
 }
 
-}  // namespace kindling
+} // namespace kindling

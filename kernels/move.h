@@ -12,7 +12,7 @@ struct Plane {
     char* to;
     const char* from;
     int64_t sizes[2], to_strides[2], from_strides[2];
-    bool past_cache = false;  // streaming stores, where whole cache lines are written consecutively
+    bool past_cache = false; // streaming stores, where whole cache lines are written consecutively
 };
 using PlaneCopy = void (*)(const Plane& plane);
 
@@ -20,13 +20,13 @@ using PlaneCopy = void (*)(const Plane& plane);
 /// value of each column (in double for floats). If `first`, it starts with the first row. Not for complex dtypes.
 using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t lines, bool first);
 
-#define KINDLING_DECLARE_MOVES(NAMESPACE)                                                                             \
-    namespace NAMESPACE {                                                                                             \
-    void copy_bytes(void* to, const void* from, int64_t bytes);                                                       \
-    void copy_past_cache(void* to, const void* from, int64_t bytes);                                                  \
-    void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes); \
-    PlaneCopy find_plane_copy(int item);                                                                              \
-    ColumnScan find_column_scan(bool product, DType type);                                                            \
+#define KINDLING_DECLARE_MOVES(NAMESPACE)                                                                                                  \
+    namespace NAMESPACE {                                                                                                                  \
+    void copy_bytes(void* to, const void* from, int64_t bytes);                                                                            \
+    void copy_past_cache(void* to, const void* from, int64_t bytes);                                                                       \
+    void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes);                      \
+    PlaneCopy find_plane_copy(int item);                                                                                                   \
+    ColumnScan find_column_scan(bool product, DType type);                                                                                 \
     }
 KINDLING_DECLARE_MOVES(isa_baseline)
 KINDLING_DECLARE_MOVES(isa_avx2)
@@ -71,4 +71,4 @@ inline void fetch_ahead(const void* from, int64_t bytes) {
 PlaneCopy find_plane_copy(int item);
 ColumnScan find_column_scan(bool product, DType type);
 
-}  // namespace kindling
+} // namespace kindling

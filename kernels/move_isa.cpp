@@ -5,7 +5,9 @@
 namespace kindling::KINDLING_ISA_NAMESPACE {
 namespace {
 
-struct Sixteen { uint64_t halves[2]; };
+struct Sixteen {
+    uint64_t halves[2];
+};
 
 template <class T> KINDLING_INLINE void put(char* to, const char* from) {
     T value;
@@ -83,8 +85,7 @@ template <class T> struct Mover {
     }
 
     /// Every third element of a, b and c, in two shuffles of two operands.
-    template <class U, int... I>
-    static KINDLING_INLINE U thirds(const U& a, const U& b, const U& c, std::integer_sequence<int, I...>) {
+    template <class U, int... I> static KINDLING_INLINE U thirds(const U& a, const U& b, const U& c, std::integer_sequence<int, I...>) {
         constexpr int n = sizeof...(I);
         const U first = __builtin_shufflevector(a, b, (3 * I < 2 * n ? 3 * I : 0)...);
         return __builtin_shufflevector(first, c, (3 * I < 2 * n ? I : 3 * I - n)...);
@@ -114,8 +115,8 @@ template <class T> struct Mover {
     /// Consecutive blocks that make the target's rows whole cache lines.
     static constexpr int blocks = 64 / (side * item);
 
-    static void anyhow(char* to, int64_t to_outer, int64_t to_inner, const char* from, int64_t from_outer,
-                       int64_t from_inner, int64_t outer, int64_t inner) {
+    static void anyhow(char* to, int64_t to_outer, int64_t to_inner, const char* from, int64_t from_outer, int64_t from_inner,
+                       int64_t outer, int64_t inner) {
         for (int64_t o = 0; o < outer; o++, to += to_outer, from += from_outer) {
             char* target = to;
             const char* source = from;
@@ -133,7 +134,7 @@ template <class T> struct Mover {
 
     /// `from` is contiguous along the rows' dimension, `to` along the elements'.
     static void transpose(const Plane& p) {
-        constexpr int64_t near = 64;  // rows and columns whose cache lines and pages are used up before going on
+        constexpr int64_t near = 64; // rows and columns whose cache lines and pages are used up before going on
         const int64_t outer = p.sizes[0], inner = p.sizes[1], to_stride = p.to_strides[0], from_stride = p.from_strides[1];
         const int64_t whole_outer = outer / side * side, whole_inner = inner / side * side;
         const bool past_cache = p.past_cache && (reinterpret_cast<intptr_t>(p.to) | to_stride) % 64 == 0;
@@ -166,16 +167,15 @@ template <class T> struct Mover {
             anyhow(p.to + whole_inner * item, to_stride, item, p.from + whole_inner * from_stride, item, from_stride, outer,
                    inner - whole_inner);
         if (whole_outer < outer)
-            anyhow(p.to + whole_outer * to_stride, to_stride, item, p.from + whole_outer * item, item, from_stride,
-                   outer - whole_outer, whole_inner);
+            anyhow(p.to + whole_outer * to_stride, to_stride, item, p.from + whole_outer * item, item, from_stride, outer - whole_outer,
+                   whole_inner);
     }
 
     /// Reverses at least `lanes` elements. It starts at the end, so that the source is read in the direction that the
     /// hardware prefetches. The last vector begins with the row and rewrites some elements.
     static KINDLING_INLINE void turn_row(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
-        for (int64_t at = n - lanes; at > 0; at -= lanes)
-            store(to + at * item, turned(load<W>(from - (at + lanes - 1) * item), order));
+        for (int64_t at = n - lanes; at > 0; at -= lanes) store(to + at * item, turned(load<W>(from - (at + lanes - 1) * item), order));
         store(to, turned(load<W>(from - (lanes - 1) * item), order));
     }
     static KINDLING_INLINE void turn_row_past_cache(char* to, const char* from, int64_t n) {
@@ -234,8 +234,7 @@ template <class T> struct Mover {
                     if (p.past_cache && reinterpret_cast<intptr_t>(to) % item == 0) {
                         for (; at < inner && reinterpret_cast<intptr_t>(to + at * item) % 64; at++)
                             std::memcpy(to + at * item, &value, item);
-                        for (; at + lanes <= inner; at += lanes)
-                            store_past_cache(to + at * item, bit_cast<Vec<uint8_t, width>>(repeated));
+                        for (; at + lanes <= inner; at += lanes) store_past_cache(to + at * item, bit_cast<Vec<uint8_t, width>>(repeated));
                     }
                     for (; at + lanes <= inner; at += lanes) store(to + at * item, repeated);
                     for (; at < inner; at++) std::memcpy(to + at * item, &value, item);
@@ -263,7 +262,7 @@ template <class T> struct Mover {
     }
 };
 
-}  // namespace
+} // namespace
 
 void copy_bytes(void* target, const void* source, int64_t bytes) {
     using W = Vec<uint8_t, width>;
@@ -326,12 +325,12 @@ void copy_from_places(char* to, const char* from, const int64_t* places, int64_t
 
 PlaneCopy find_plane_copy(int item) {
     switch (item) {
-        case 1: return Mover<uint8_t>::copy;
-        case 2: return Mover<uint16_t>::copy;
-        case 4: return Mover<uint32_t>::copy;
-        case 8: return Mover<uint64_t>::copy;
-        default: return Mover<Sixteen>::copy;
+    case 1: return Mover<uint8_t>::copy;
+    case 2: return Mover<uint16_t>::copy;
+    case 4: return Mover<uint32_t>::copy;
+    case 8: return Mover<uint64_t>::copy;
+    default: return Mover<Sixteen>::copy;
     }
 }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -18,7 +18,7 @@ struct RowSpace {
     LoopOrder order;
     int kept_dims;
     int64_t rows, length;
-    bool across;            // neighbouring rows are closer together in memory than neighbours within a row
+    bool across; // neighbouring rows are closer together in memory than neighbours within a row
 };
 
 /// An operand, read row by row.
@@ -76,21 +76,21 @@ private:
     const RowSpace& space_;
     RunArena& arena_;
     Extent* extents_;
-    char** pointers_;       // one per slot: what element steps read; if there are strips, within the strip
-    char** values_;         // one per row-invariant slot: its scalars
-    bool* wide_;            // one per slot: element steps read its scalars, so they are expanded
-    char** buffers_;        // one per element slot: its own memory
+    char** pointers_; // one per slot: what element steps read; if there are strips, within the strip
+    char** values_;   // one per row-invariant slot: its scalars
+    bool* wide_;      // one per slot: element steps read its scalars, so they are expanded
+    char** buffers_;  // one per element slot: its own memory
     RowOperand* operands_;
     int64_t at_once_, strip_;
-    bool all_elements_;     // row-invariant inputs are read as elements, because they are reduced
-    bool strips_;           // one row at a time, in several strips
-    bool columns_;          // rows side by side: tall_ elements of each are a tile
+    bool all_elements_; // row-invariant inputs are read as elements, because they are reduced
+    bool strips_;       // one row at a time, in several strips
+    bool columns_;      // rows side by side: tall_ elements of each are a tile
     int64_t tall_;
-    int16_t* element_inputs_;  // slots to be loaded for each tile
+    int16_t* element_inputs_; // slots to be loaded for each tile
     int element_input_count_ = 0;
     int16_t* row_inputs_;
     int row_input_count_ = 0;
-    uint8_t* splats_;       // one per element step: which operands are scalars
+    uint8_t* splats_; // one per element step: which operands are scalars
     char* fold_levels_ = nullptr;
 
     /// The address of an operand's elements in the present row, and its strides over rows.
@@ -105,25 +105,25 @@ private:
     struct Place {
         char* at;
         int64_t between, along;
-        int operand;  // whose memory this is, or -1
+        int operand; // whose memory this is, or -1
     };
-    Place* places_;          // one per slot; null for what stays in a tile
+    Place* places_; // one per slot; null for what stays in a tile
     struct ColumnFold {
         char *lanes, *levels;
         int depth;
         uint64_t blocks;
     };
-    ColumnFold* column_folds_;  // one per step
+    ColumnFold* column_folds_; // one per step
 
     const NativeRows* native_;
-    int16_t* number_steps_;  // row-invariant steps whose result is stored
+    int16_t* number_steps_; // row-invariant steps whose result is stored
     int number_step_count_ = 0;
-    char *frame_, *folded_;  // results of the levels' reductions, for as many rows as run at once
-    bool* stored_;           // one per slot: its scalar is stored, or what is stored follows from it
+    char *frame_, *folded_; // results of the levels' reductions, for as many rows as run at once
+    bool* stored_;          // one per slot: its scalar is stored, or what is stored follows from it
     Cursor* cursors_;
     int cursor_count_ = 0;
-    char** tables_;          // what code reads and writes for each row of a group: copies of pointers_, one after the other
-    size_t table_ = 0;       // pointers per row
+    char** tables_;    // what code reads and writes for each row of a group: copies of pointers_, one after the other
+    size_t table_ = 0; // pointers per row
     int64_t group_;
 
     char** table_of(int64_t g) const { return tables_ + static_cast<size_t>(g) * table_; }
@@ -142,9 +142,8 @@ private:
                 extents_[s] = Extent::Once;
                 KINDLING_ASSERT(each.kind != TileSlot::Index);
                 if (each.kind == TileSlot::Input)
-                    extents_[s] = all_elements_ || lies_along(kernel_.operands[kernel_.output_count + each.which])
-                                      ? Extent::Element
-                                      : Extent::Row;
+                    extents_[s] =
+                        all_elements_ || lies_along(kernel_.operands[kernel_.output_count + each.which]) ? Extent::Element : Extent::Row;
             }
             bool folds_numbers = false;
             for (const TileStep& step : program_.steps) {
@@ -159,8 +158,7 @@ private:
         }
         for (size_t s = 0; s < program_.slots.size(); s++) wide_[s] = false;
         for (const TileStep& step : program_.steps)
-            for (int k = 0; k < step.operand_count; k++)
-                wide_[step.operands[k]] |= extents_[step.out] == Extent::Element;
+            for (int k = 0; k < step.operand_count; k++) wide_[step.operands[k]] |= extents_[step.out] == Extent::Element;
     }
 
     void choose_sizes() {
@@ -232,7 +230,7 @@ private:
             for (int d = 0; d < space_.kept_dims; d++) past_cache &= output.strides[order.dims[d]] % 64 == 0;
         }
         const NativeRows* rows = find_native_rows(program_, extents_, false, space_.length, order.size);
-        if (!rows || !past_cache || !rows->kept.empty()) return rows;  // what is kept may be in the output's memory meanwhile
+        if (!rows || !past_cache || !rows->kept.empty()) return rows; // what is kept may be in the output's memory meanwhile
         const NativeRows* passing = find_native_rows(program_, extents_, true, space_.length, order.size);
         return passing ? passing : rows;
     }
@@ -249,13 +247,12 @@ private:
         const bool input = k >= kernel_.output_count;
         const bool element = input || extents_[program_.outputs[static_cast<size_t>(k)]] == Extent::Element;
         const bool along = lies_along(memory) || (all_elements_ && element);
-        operand.elements.set(memory.data, static_cast<int>(item_size(memory.type)), along ? order.ndim : space_.kept_dims,
-                             order.sizes, strides, arena_.take<int64_t>(3 * order.ndim + 1));
+        operand.elements.set(memory.data, static_cast<int>(item_size(memory.type)), along ? order.ndim : space_.kept_dims, order.sizes,
+                             strides, arena_.take<int64_t>(3 * order.ndim + 1));
         operand.between = space_.kept_dims ? strides[space_.kept_dims - 1] : 0;
         operand.along = order.ndim > space_.kept_dims ? strides[order.ndim - 1] : 0;
         operand.plain = true;
-        for (int d = space_.kept_dims; d + 1 < order.ndim; d++)
-            operand.plain &= strides[d] == strides[d + 1] * order.sizes[d + 1];
+        for (int d = space_.kept_dims; d + 1 < order.ndim; d++) operand.plain &= strides[d] == strides[d + 1] * order.sizes[d + 1];
     }
 
     void take_buffers() {
@@ -274,13 +271,11 @@ private:
             } else if (extents_[s] == Extent::Element) {
                 int which = each.kind == TileSlot::Input ? program_.gather_buffers[i] : each.which;
                 bool own = strips_ && each.crosses && each.kind == TileSlot::Buffer;
-                buffers_[s] = own ? arena_.take<char>(bytes(whole, each.item_size))
-                                  : shared + which * bytes(strip_, program_.buffer_item);
+                buffers_[s] = own ? arena_.take<char>(bytes(whole, each.item_size)) : shared + which * bytes(strip_, program_.buffer_item);
             } else {
                 values_[s] = arena_.take<char>(bytes(at_once_, each.item_size) + splat_bytes);
-                pointers_[s] = !wide_[s] || at_once_ == 1 || native_
-                                   ? arena_.take<char>(splat_bytes)
-                                   : arena_.take<char>(bytes(columns_ ? strip_ : whole, each.item_size));
+                pointers_[s] = !wide_[s] || at_once_ == 1 || native_ ? arena_.take<char>(splat_bytes)
+                                                                     : arena_.take<char>(bytes(columns_ ? strip_ : whole, each.item_size));
             }
         }
         if (strips_ || (native_ && space_.length > native_fold_elements()))
@@ -412,8 +407,7 @@ private:
         const int64_t item = slot(s).item_size;
         char* from = place.at + at * place.along;
         if (place.between == item && (place.along == columns * item || tall == 1)) return pointers_[s] = from;
-        find_plane_copy(static_cast<int>(item))(
-            {buffers_[s], from, {tall, columns}, {columns * item, item}, {place.along, place.between}});
+        find_plane_copy(static_cast<int>(item))({buffers_[s], from, {tall, columns}, {columns * item, item}, {place.along, place.between}});
         return pointers_[s] = buffers_[s];
     }
 
@@ -449,8 +443,7 @@ private:
                 if (!step.fold) continue;
                 const ColumnFold& fold = column_folds_[i];
                 const int64_t bytes = columns * step.item_size;
-                for (int m = fold.depth - 1; m > 0; m--)
-                    merge(step, fold.levels + bytes * (m - 1), fold.levels + bytes * m, columns);
+                for (int m = fold.depth - 1; m > 0; m--) merge(step, fold.levels + bytes * (m - 1), fold.levels + bytes * m, columns);
                 std::memcpy(values_[step.out], fold.levels, static_cast<size_t>(bytes));
                 widen(step.out, columns);
             }
@@ -482,14 +475,12 @@ private:
         char* out = pointers_[step.out] = direct ? to : buffers_[step.out];
         step.function(out, from[0], from[1], from[2], tall * columns * step.scale, splat);
         if (to && !direct)
-            find_plane_copy(static_cast<int>(item))(
-                {to, out, {tall, columns}, {place.along, place.between}, {columns * item, item}});
+            find_plane_copy(static_cast<int>(item))({to, out, {tall, columns}, {place.along, place.between}, {columns * item, item}});
     }
 
     /// The rows of a tile are elements of every reduction; 16 of them have the layout of the lanes. Tiles begin at
     /// multiples of 16.
-    void fold_column_tile(const TileStep& step, ColumnFold& fold, const char* values, int64_t at, int64_t tall,
-                          int64_t columns) {
+    void fold_column_tile(const TileStep& step, ColumnFold& fold, const char* values, int64_t at, int64_t tall, int64_t columns) {
         const int64_t bytes = columns * step.item_size;
         for (int64_t r = 0; r < tall; r += fold_lanes) {
             const int64_t group = tall - r < fold_lanes ? tall - r : fold_lanes, in_block = (at + r) % fold_block;
@@ -511,8 +502,7 @@ private:
                 used = half;
             }
             std::memcpy(level, lanes, static_cast<size_t>(bytes));
-            for (uint64_t bit = fold.blocks++; bit & 1; bit >>= 1, fold.depth--, level -= bytes)
-                merge(step, level - bytes, level, columns);
+            for (uint64_t bit = fold.blocks++; bit & 1; bit >>= 1, fold.depth--, level -= bytes) merge(step, level - bytes, level, columns);
         }
     }
 
@@ -557,8 +547,9 @@ private:
         for (int64_t g = 0; g < group_; g++) {
             char** const table = table_of(g);
             for (int s = 0; s < slots; s++)
-                table[s] = extents_[s] == Extent::Row ? arena_.take<char>(splat_bytes)
-                                : extents_[s] == Extent::Once ? pointers_[s] : nullptr;
+                table[s] = extents_[s] == Extent::Row    ? arena_.take<char>(splat_bytes)
+                           : extents_[s] == Extent::Once ? pointers_[s]
+                                                         : nullptr;
             char* folded = folded_ + fold_result_bytes * g;
             for (const NativeRows::Level& level : native_->levels)
                 for (int16_t s : level.folds) table[s] = folded, folded += fold_result_bytes * most_native_rows;
@@ -571,16 +562,14 @@ private:
                     const int out = cursors_[c].slot;
                     bool free = slot(out).item_size == slot(s).item_size && slot(out).level == program_.level_count - 1;
                     for (int16_t other : native_->kept) free &= other != out;
-                    for (int other = 0; other < cursor_count_; other++)
-                        free &= other == c || cursors_[other].at != cursors_[c].at;
+                    for (int other = 0; other < cursor_count_; other++) free &= other == c || cursors_[other].at != cursors_[c].at;
                     if (!free) continue;
                     cursors_[cursor_count_] = cursors_[c];
                     cursors_[cursor_count_++].slot = s;
                     has_place = true;
                 }
                 for (int c = outputs; c < cursor_count_; c++) has_place |= cursors_[c].slot == s;
-                if (!has_place)
-                    buffers_[s] = table[s] = table[slots + s] = arena_.take<char>(space_.length * slot(s).item_size);
+                if (!has_place) buffers_[s] = table[s] = table[slots + s] = arena_.take<char>(space_.length * slot(s).item_size);
             }
         }
     }
@@ -622,11 +611,10 @@ private:
                 }
             }
             // The row-invariant results of these rows.
-            for (int i = number_step_count_; i-- > 0;)
-                run_row_step(program_.steps[static_cast<size_t>(number_steps_[i])], rows);
+            for (int i = number_step_count_; i-- > 0;) run_row_step(program_.steps[static_cast<size_t>(number_steps_[i])], rows);
             write_numbers(first, rows);
         }
-        end_past_cache();  // completes streaming stores, if there were any
+        end_past_cache(); // completes streaming stores, if there were any
     }
 
     int64_t widest() const {
@@ -651,8 +639,7 @@ private:
     void run_native_group(int64_t r, int64_t count) {
         char* folded = folded_;
         for (const NativeRows::Level& level : native_->levels) {
-            if (level.kernel)
-                kindling::run_native_rows(*level.kernel, tables_, count, space_.length, frame_, folded);
+            if (level.kernel) kindling::run_native_rows(*level.kernel, tables_, count, space_.length, frame_, folded);
             for (int16_t s : level.folds) {
                 for (int64_t g = 0; g < count && stored_[s]; g++) keep_number(s, r + g, folded + fold_result_bytes * g);
                 folded += fold_result_bytes * most_native_rows;
@@ -671,8 +658,7 @@ private:
             int depth = 0;
             std::memcpy(pointers_, row, program_.slots.size() * sizeof *row);
             for (int64_t at = 0; at < n; at += part, count++) {
-                for (int c = 0; c < cursor_count_; c++)
-                    pointers_[cursors_[c].slot] = row[cursors_[c].slot] + at * cursors_[c].item;
+                for (int c = 0; c < cursor_count_; c++) pointers_[cursors_[c].slot] = row[cursors_[c].slot] + at * cursors_[c].item;
                 for (int16_t s : native_->kept)
                     if (buffers_[s]) pointers_[s] = buffers_[s] + at * slot(s).item_size;
                 run_native(*loop.kernel, pointers_, n - at < part ? n - at : part, frame_, folded);
@@ -751,7 +737,7 @@ private:
     void read(int s, int64_t row, int64_t rows, int64_t at, int64_t count) {
         RowOperand& operand = operands_[kernel_.output_count + slot(s).which];
         Stream& stream = operand.elements;
-        if (stream.mode == Stream::Repeated) {  // a tensor of one element that is reduced
+        if (stream.mode == Stream::Repeated) { // a tensor of one element that is reduced
             stream.gather(buffers_[s], count);
             pointers_[s] = buffers_[s];
             return;
@@ -785,8 +771,7 @@ private:
             const int s = step.operands[k];
             from[k] = pointers_[s];
             if (extents_[s] == Extent::Once || (extents_[s] == Extent::Row && at_once_ == 1)) splat |= 1u << k;
-            else if (slot(s).kind == TileSlot::Buffer && slot(s).crosses)
-                from[k] = buffers_[s] + at * slot(s).item_size;
+            else if (slot(s).kind == TileSlot::Buffer && slot(s).crosses) from[k] = buffers_[s] + at * slot(s).item_size;
         }
         char* out = pointers_[step.out];
         if (!out) {
@@ -801,8 +786,7 @@ private:
     void run_strips(int64_t row, int64_t rows) {
         const int64_t whole = space_.length, strip = strip_;
         for (size_t i = 0; i < program_.slots.size(); i++)
-            if (program_.slots[i].kind == TileSlot::Input && extents_[i] != Extent::Element)
-                read_numbers(static_cast<int>(i), row, rows);
+            if (program_.slots[i].kind == TileSlot::Input && extents_[i] != Extent::Element) read_numbers(static_cast<int>(i), row, rows);
         const int step_count = static_cast<int>(program_.steps.size());
         int first = 0;
         for (int level = 0; level < program_.level_count; level++) {
@@ -855,7 +839,7 @@ private:
             const int s = program_.outputs[static_cast<size_t>(k)];
             if (extents_[s] == Extent::Element) continue;
             RowOperand& operand = operands_[k];
-            if (lies_along(kernel_.operands[k])) {  // a row-invariant value, stored all along the row
+            if (lies_along(kernel_.operands[k])) { // a row-invariant value, stored all along the row
                 spread_numbers(s, operand, row, rows);
                 continue;
             }
@@ -903,7 +887,7 @@ private:
     }
 };
 
-}  // namespace
+} // namespace
 
 void run_rows(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
@@ -940,4 +924,4 @@ void run_rows(const LoopKernel& kernel) {
     });
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -35,8 +35,8 @@ private:
     const TileProgram& program_;
     int64_t rows_ = 1, n_ = 1;
     Extent extents_[most_slots];
-    char* elements_[most_slots];  // one per slot: a tile; for a row-invariant slot its expanded copy, or null
-    char* numbers_[most_slots];   // one per row-invariant slot: a scalar per row, or a splat
+    char* elements_[most_slots]; // one per slot: a tile; for a row-invariant slot its expanded copy, or null
+    char* numbers_[most_slots];  // one per row-invariant slot: a scalar per row, or a splat
     RunArena arena_;
 
     /// False if rows are not the outer dimensions, or if the kernel is too large.
@@ -65,10 +65,7 @@ private:
             along *= size;
             if (!in_row) across *= size;
         }
-        return in_order      ? Lies::InOrder
-               : along_rows  ? Lies::AlongRows
-               : across_rows ? Lies::AcrossRows
-                             : Lies::Otherwise;
+        return in_order ? Lies::InOrder : along_rows ? Lies::AlongRows : across_rows ? Lies::AcrossRows : Lies::Otherwise;
     }
 
     bool classify() {
@@ -147,9 +144,7 @@ private:
         for (int k = 0; k < step.operand_count; k++) {
             const int16_t s = step.operands[k];
             const bool repeats = extents_[s] == Extent::Row && of_elements;
-            from[k] = repeats                           ? widened(s)
-                      : extents_[s] == Extent::Element ? elements_[s]
-                                                        : numbers_[s];
+            from[k] = repeats ? widened(s) : extents_[s] == Extent::Element ? elements_[s] : numbers_[s];
             splats |= static_cast<unsigned>(extents_[s] == Extent::Once || (repeats && rows_ == 1)) << k;
         }
         step.function(of_elements ? elements_[step.out] : numbers_[step.out], from[0], from[1], from[2],
@@ -157,8 +152,8 @@ private:
     }
 };
 
-}  // namespace
+} // namespace
 
 bool run_small_rows(const LoopKernel& kernel, const TileProgram& program) { return SmallRows(kernel, program).run(); }
 
-}  // namespace kindling
+} // namespace kindling

@@ -11,37 +11,36 @@ namespace {
 constexpr int64_t side_by_side = 64;
 
 /// The last of equal values wins. Once NaN, the result stays NaN.
-template <class T>
-void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
+template <class T> void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
     T *best = static_cast<T*>(state), *to = static_cast<T*>(out);
     const T* x = static_cast<const T*>(values);
     for (int64_t i = 0; i < n; i++) {
-        bool taken =
-            at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
+        bool taken = at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
         if (taken) best[i] = x[i], indices[i] = at;
         to[i] = best[i];
     }
 }
 
-struct Pair { double re, im; };
+struct Pair {
+    double re, im;
+};
 
-void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n,
-                   int64_t at) {
+void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
     bool first = at == 0;
     if (scan == Scan::Min || scan == Scan::Max) {
         switch (type) {
-            case DType::Float32: return advance_extreme<float>(scan, state, indices, values, out, n, at);
-            case DType::Float64: return advance_extreme<double>(scan, state, indices, values, out, n, at);
-            case DType::Int8: return advance_extreme<int8_t>(scan, state, indices, values, out, n, at);
-            case DType::Int16: return advance_extreme<int16_t>(scan, state, indices, values, out, n, at);
-            case DType::Int32: return advance_extreme<int32_t>(scan, state, indices, values, out, n, at);
-            case DType::Int64: return advance_extreme<int64_t>(scan, state, indices, values, out, n, at);
-            case DType::Bool:
-            case DType::UInt8: return advance_extreme<uint8_t>(scan, state, indices, values, out, n, at);
-            case DType::UInt16: return advance_extreme<uint16_t>(scan, state, indices, values, out, n, at);
-            case DType::UInt32: return advance_extreme<uint32_t>(scan, state, indices, values, out, n, at);
-            case DType::UInt64: return advance_extreme<uint64_t>(scan, state, indices, values, out, n, at);
-            default: fail(ErrorKind::NotImplemented, "\"cummax_helper_cpu\" not implemented for '%s'", scalar_type_name(type));
+        case DType::Float32: return advance_extreme<float>(scan, state, indices, values, out, n, at);
+        case DType::Float64: return advance_extreme<double>(scan, state, indices, values, out, n, at);
+        case DType::Int8: return advance_extreme<int8_t>(scan, state, indices, values, out, n, at);
+        case DType::Int16: return advance_extreme<int16_t>(scan, state, indices, values, out, n, at);
+        case DType::Int32: return advance_extreme<int32_t>(scan, state, indices, values, out, n, at);
+        case DType::Int64: return advance_extreme<int64_t>(scan, state, indices, values, out, n, at);
+        case DType::Bool:
+        case DType::UInt8: return advance_extreme<uint8_t>(scan, state, indices, values, out, n, at);
+        case DType::UInt16: return advance_extreme<uint16_t>(scan, state, indices, values, out, n, at);
+        case DType::UInt32: return advance_extreme<uint32_t>(scan, state, indices, values, out, n, at);
+        case DType::UInt64: return advance_extreme<uint64_t>(scan, state, indices, values, out, n, at);
+        default: fail(ErrorKind::NotImplemented, "\"cummax_helper_cpu\" not implemented for '%s'", scalar_type_name(type));
         }
     }
     if (scan == Scan::LogSumExp) {
@@ -63,28 +62,29 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
         return;
     }
     switch (type) {
-        case DType::Complex64: case DType::Complex128: {
-            Pair* s = static_cast<Pair*>(state);
-            for (int64_t i = 0; i < n; i++) {
-                Pair x;
-                if (type == DType::Complex64)
-                    x = {static_cast<double>(static_cast<const float*>(values)[2 * i]),
-                         static_cast<double>(static_cast<const float*>(values)[2 * i + 1])};
-                else x = {static_cast<const double*>(values)[2 * i], static_cast<const double*>(values)[2 * i + 1]};
-                if (first) s[i] = scan == Scan::Sum ? Pair{x.re + 0.0, x.im + 0.0} : x;  // the sum starts with 0, so -0 becomes 0
-                else if (scan == Scan::Sum) s[i] = {s[i].re + x.re, s[i].im + x.im};
-                else s[i] = {s[i].re * x.re - s[i].im * x.im, s[i].re * x.im + s[i].im * x.re};
-                if (type == DType::Complex64) {
-                    static_cast<float*>(out)[2 * i] = static_cast<float>(s[i].re);
-                    static_cast<float*>(out)[2 * i + 1] = static_cast<float>(s[i].im);
-                } else {
-                    static_cast<double*>(out)[2 * i] = s[i].re;
-                    static_cast<double*>(out)[2 * i + 1] = s[i].im;
-                }
+    case DType::Complex64:
+    case DType::Complex128: {
+        Pair* s = static_cast<Pair*>(state);
+        for (int64_t i = 0; i < n; i++) {
+            Pair x;
+            if (type == DType::Complex64)
+                x = {static_cast<double>(static_cast<const float*>(values)[2 * i]),
+                     static_cast<double>(static_cast<const float*>(values)[2 * i + 1])};
+            else x = {static_cast<const double*>(values)[2 * i], static_cast<const double*>(values)[2 * i + 1]};
+            if (first) s[i] = scan == Scan::Sum ? Pair{x.re + 0.0, x.im + 0.0} : x; // the sum starts with 0, so -0 becomes 0
+            else if (scan == Scan::Sum) s[i] = {s[i].re + x.re, s[i].im + x.im};
+            else s[i] = {s[i].re * x.re - s[i].im * x.im, s[i].re * x.im + s[i].im * x.re};
+            if (type == DType::Complex64) {
+                static_cast<float*>(out)[2 * i] = static_cast<float>(s[i].re);
+                static_cast<float*>(out)[2 * i + 1] = static_cast<float>(s[i].im);
+            } else {
+                static_cast<double*>(out)[2 * i] = s[i].re;
+                static_cast<double*>(out)[2 * i + 1] = s[i].im;
             }
-            return;
         }
-        default: break;
+        return;
+    }
+    default: break;
     }
     if (out != values) std::memcpy(out, values, static_cast<size_t>(n) * item_size(type));
     find_column_scan(scan == Scan::Prod, type)(state, out, 1, n, first);
@@ -98,7 +98,7 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     const LoopOperand *out = kernel.operands, *places = kernel.output_count == 2 ? kernel.operands + 1 : nullptr;
     const DType type = in.type;
     if (out->type != type || is_narrow(type)) return false;
-    LoopKernel used = kernel;  // without inputs that are never read
+    LoopKernel used = kernel; // without inputs that are never read
     LoopOperand operands[3] = {*out, in, places ? *places : in};
     used.operands = operands;
     used.output_count = 1;
@@ -147,7 +147,8 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
                 copy({to + at * to_step, values, {some, n}, {to_step, stride(*out)}, {n * item, item}});
                 if (places) {
                     const int64_t step = places->strides[kernel.scan_dim];
-                    copy_places({to_places + at * step, reinterpret_cast<char*>(index_rows), {some, n}, {step, stride(*places)}, {n * 8, 8}});
+                    copy_places(
+                        {to_places + at * step, reinterpret_cast<char*>(index_rows), {some, n}, {step, stride(*places)}, {n * 8, 8}});
                 }
             }
         }
@@ -155,7 +156,7 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     return true;
 }
 
-}  // namespace
+} // namespace
 
 void run_scan(const LoopKernel& kernel) {
     const TileProgram& program = kernel.expression->program();
@@ -191,15 +192,12 @@ void run_scan(const LoopKernel& kernel) {
         TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 256, false, own);
         Stream outputs[2];
         for (int k = 0; k < kernel.output_count; k++)
-            outputs[k].set(kernel.operands[k].data, static_cast<int>(item_size(kernel.operands[k].type)), order.ndim,
-                           order.sizes, ordered_strides(order, kernel.operands[k], own),
-                           own.take<int64_t>(3 * order.ndim + 1));
-        alignas(64) char state[side_by_side * 16], values[side_by_side * 16], opened[side_by_side * 16],
-            packed[side_by_side * 2];
+            outputs[k].set(kernel.operands[k].data, static_cast<int>(item_size(kernel.operands[k].type)), order.ndim, order.sizes,
+                           ordered_strides(order, kernel.operands[k], own), own.take<int64_t>(3 * order.ndim + 1));
+        alignas(64) char state[side_by_side * 16], values[side_by_side * 16], opened[side_by_side * 16], packed[side_by_side * 2];
         int64_t indices[side_by_side] = {};
         for (int64_t block = begin; block < end; block++) {
-            int64_t first = block * side_by_side,
-                    n = lines.size - first < side_by_side ? lines.size - first : side_by_side;
+            int64_t first = block * side_by_side, n = lines.size - first < side_by_side ? lines.size - first : side_by_side;
             for (int64_t at = 0; at < length; at++) {
                 runner.seek(at * lines.size + first);
                 runner.run(n, nullptr);
@@ -228,4 +226,4 @@ void run_scan(const LoopKernel& kernel) {
     });
 }
 
-}  // namespace kindling
+} // namespace kindling

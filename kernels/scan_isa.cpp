@@ -9,12 +9,12 @@ template <class T, class State, bool Product> void scan(void* state, void* value
     constexpr int lanes = width / static_cast<int>(sizeof(State));
     using S = Vec<State, lanes>;
     using V = Vec<T, lanes>;
-    constexpr bool begins_with_zero = !Product && std::is_floating_point_v<State>;  // the sum of -0 is 0
+    constexpr bool begins_with_zero = !Product && std::is_floating_point_v<State>; // the sum of -0 is 0
     auto begin = [](const auto& value) { return begins_with_zero ? value + State(0) : value; };
     State* states = static_cast<State*>(state);
     T* x = static_cast<T*>(values);
     int64_t line = 0;
-    auto columns = [&]<int Count>(std::integral_constant<int, Count>) {  // several chains hide one another's latency
+    auto columns = [&]<int Count>(std::integral_constant<int, Count>) { // several chains hide one another's latency
         for (; line + Count * lanes <= lines; line += Count * lanes) {
             S come[Count];
             int64_t step = 0;
@@ -56,15 +56,15 @@ template <bool Product> ColumnScan find(DType type) {
     if (type == DType::Float32) return scan<float, double, Product>;
     if (type == DType::Float64) return scan<double, double, Product>;
     switch (item_size(type)) {
-        case 1: return scan<uint8_t, uint8_t, Product>;
-        case 2: return scan<uint16_t, uint16_t, Product>;
-        case 4: return scan<uint32_t, uint32_t, Product>;
-        default: return scan<uint64_t, uint64_t, Product>;
+    case 1: return scan<uint8_t, uint8_t, Product>;
+    case 2: return scan<uint16_t, uint16_t, Product>;
+    case 4: return scan<uint32_t, uint32_t, Product>;
+    default: return scan<uint64_t, uint64_t, Product>;
     }
 }
 
-}  // namespace
+} // namespace
 
 ColumnScan find_column_scan(bool product, DType type) { return product ? find<true>(type) : find<false>(type); }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -17,7 +17,7 @@ ReducedAngle reduce_large_angle(double x) {
     int exponent = static_cast<int>(word >> 52 & 0x7FF) - 1075;
     if (exponent == 0x7FF - 1075) return {x - x, x - x, 0};
     uint64_t m = (word & 0x000FFFFFFFFFFFFFu) | 0x0010000000000000u;
-    const int start = exponent + 62;  // the table's first word is empty; angles here are large enough for start >= 0
+    const int start = exponent + 62; // the table's first word is empty; angles here are large enough for start >= 0
     uint64_t product[4];
     unsigned __int128 carry = 0;
     for (int i = 3; i >= 0; i--) {
@@ -31,7 +31,7 @@ ReducedAngle reduce_large_angle(double x) {
     int quadrant = static_cast<int>(product[0] >> 62);
     uint64_t high = product[0] << 2 | product[1] >> 62, low = product[1] << 2 | product[2] >> 62;
     bool negative = high >> 63;
-    if (negative) {  // nearer to the next quadrant
+    if (negative) { // nearer to the next quadrant
         quadrant = (quadrant + 1) & 3;
         low = ~low + 1;
         high = ~high + (low == 0);
@@ -52,8 +52,7 @@ ReducedAngle reduce_large_angle(double x) {
     double high_part = first * coefficients::half_pi_pair[0];
     double split = 134217729.0;
     double a = first * split, ah = a - (a - first), al = first - ah;
-    double b = coefficients::half_pi_pair[0] * split, bh = b - (b - coefficients::half_pi_pair[0]),
-           bl = coefficients::half_pi_pair[0] - bh;
+    double b = coefficients::half_pi_pair[0] * split, bh = b - (b - coefficients::half_pi_pair[0]), bl = coefficients::half_pi_pair[0] - bh;
     double low_part = ((ah * bh - high_part) + ah * bl + al * bh) + al * bl + first * coefficients::half_pi_pair[1] +
                       second * coefficients::half_pi_pair[0];
     double sum = high_part + low_part;
@@ -68,12 +67,16 @@ namespace {
 namespace maths = isa_once::maths;
 using V = isa_once::Vec<double, 2>;
 
-#define KINDLING_SCALAR(NAME) \
+#define KINDLING_SCALAR(NAME)                                                                                                              \
     double scalar_##NAME(double x) { return maths::NAME(V{x, x})[0]; }
+// clang-format off
 KINDLING_SCALAR(exp) KINDLING_SCALAR(log) KINDLING_SCALAR(log1p) KINDLING_SCALAR(sin)
 KINDLING_SCALAR(tan) KINDLING_SCALAR(erf) KINDLING_SCALAR(erfc)
+// clang-format on
 #undef KINDLING_SCALAR
-double scalar_pow(double x, double y) { return maths::pow(V{x, x}, V{y, y})[0]; }
+    double scalar_pow(double x, double y) {
+    return maths::pow(V{x, x}, V{y, y})[0];
+}
 double root(double x) { return __builtin_sqrt(x); }
 template <int N> double evaluate(double x, const double (&c)[N]) {
     double value = c[N - 1];
@@ -94,7 +97,7 @@ double log_gamma(double x) {
     }
     if (x < 1e-15) return -scalar_log(x);
     if (x == 1 || x == 2) return 0;
-    if (x < 1) return x * (x - 1) * evaluate(x - 0.5, coefficients::lgamma) - scalar_log(x);  // 1 + x would lose bits
+    if (x < 1) return x * (x - 1) * evaluate(x - 0.5, coefficients::lgamma) - scalar_log(x); // 1 + x would lose bits
     if (x <= 2) return (x - 1) * (x - 2) * evaluate(x - 1.5, coefficients::lgamma);
     if (x < 3) return scalar_log1p(x - 2) + log_gamma(x - 1);
     if (x < 8) {
@@ -103,8 +106,7 @@ double log_gamma(double x) {
         return scalar_log(product) + log_gamma(x);
     }
     double inverse = 1 / x, z = inverse * inverse;
-    constexpr double series[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
-                                 1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
+    constexpr double series[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156, -3617.0 / 122400};
     double logarithm = scalar_log(x);
     if (x > 1e17) return x * (logarithm - 1);
     return ((x - 0.5) * (logarithm - 1) - 0.5) + 0.91893853320467274 + inverse * evaluate(z, series);
@@ -175,11 +177,10 @@ double bessel_i0e(double x) {
 }
 double bessel_i1e(double x) {
     double a = std::fabs(x);
-    double value = a <= 8 ? a * evaluate(0.25 * a - 1, coefficients::i1_small)
-                          : evaluate(16 / a - 1, coefficients::i1_large) / root(a);
+    double value = a <= 8 ? a * evaluate(0.25 * a - 1, coefficients::i1_small) : evaluate(16 / a - 1, coefficients::i1_large) / root(a);
     return x < 0 ? -value : value;
 }
-double with_growth(double scaled, double x) {  // scaled e^|x| without overflow on the way
+double with_growth(double scaled, double x) { // scaled e^|x| without overflow on the way
     double half = scalar_exp(0.5 * std::fabs(x));
     return scaled * half * half;
 }
@@ -190,10 +191,8 @@ double bessel_i1(double x) { return x != x ? x : with_growth(bessel_i1e(x), x); 
 double lower_normal(double p) {
     if (p == 0.5) return 0;
     double t = root(-2 * scalar_log(p));
-    double x =
-        p > 0.02425
-            ? -2.5066282746310002 * (0.5 - p) * (1 + 1.0471975511965976 * (0.5 - p) * (0.5 - p))
-            : -(t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
+    double x = p > 0.02425 ? -2.5066282746310002 * (0.5 - p) * (1 + 1.0471975511965976 * (0.5 - p) * (0.5 - p))
+                           : -(t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
     for (int i = 0; i < 5; i++) {
         double tail = 0.5 * scalar_erfc(-x * 0.7071067811865476);
         double density = 0.3989422804014327 * scalar_exp(-0.5 * x * x);
@@ -218,10 +217,9 @@ double erfinv(double y) {
     if (y == 0) return y;
     double x;
     if (a < 0.7) {
-        double z = a * a;  // the series to start from
+        double z = a * a; // the series to start from
         x = a *
-            (0.886226925452758 +
-             z * (0.2320136665346544 + z * (0.12755617530559793 + z * (0.08655212924154752 + z * 0.0649596177453854))));
+            (0.886226925452758 + z * (0.2320136665346544 + z * (0.12755617530559793 + z * (0.08655212924154752 + z * 0.0649596177453854))));
     } else {
         x = -lower_normal(0.5 * (1 - a)) * 0.7071067811865476;
     }
@@ -266,10 +264,8 @@ template <class T> T whole_remainder(T a, T b) {
 template <class T> T whole_floor_divide(T a, T b) {
     T quotient = whole_trunc_divide(a, b);
     if constexpr (std::is_signed_v<T>)
-        return (a < 0) != (b < 0) &&
-                       static_cast<uint64_t>(quotient) * static_cast<uint64_t>(b) != static_cast<uint64_t>(a)
-                   ? quotient - 1
-                   : quotient;
+        return (a < 0) != (b < 0) && static_cast<uint64_t>(quotient) * static_cast<uint64_t>(b) != static_cast<uint64_t>(a) ? quotient - 1
+                                                                                                                            : quotient;
     return quotient;
 }
 template <class T> T whole_pow(T base, T exponent) {
@@ -314,58 +310,56 @@ double real_angle(double x) { return x != x ? x : x < 0 ? pi : 0; }
 template <class T, T (*F)(T)> void each(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     for (int64_t i = 0; i < n; i++) static_cast<T*>(out)[i] = F(static_cast<const T*>(a)[i]);
 }
-template <class T, T (*F)(T, T)>
-void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+template <class T, T (*F)(T, T)> void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     for (int64_t i = 0; i < n; i++)
-        static_cast<T*>(out)[i] =
-            F(static_cast<const T*>(a)[splat & 1 ? 0 : i], static_cast<const T*>(b)[splat & 2 ? 0 : i]);
+        static_cast<T*>(out)[i] = F(static_cast<const T*>(a)[splat & 1 ? 0 : i], static_cast<const T*>(b)[splat & 2 ? 0 : i]);
 }
 
 template <class T> TileFunction find_whole(Primitive primitive) {
     switch (primitive) {
-        case Primitive::TruncDiv: return each<T, whole_trunc_divide<T>>;
-        case Primitive::FloorDiv: return each<T, whole_floor_divide<T>>;
-        case Primitive::Fmod: return each<T, whole_fmod<T>>;
-        case Primitive::Remainder: return each<T, whole_remainder<T>>;
-        case Primitive::Pow: return each<T, whole_pow<T>>;
-        case Primitive::Gcd: return each<T, gcd<T>>;
-        case Primitive::Lcm: return each<T, lcm<T>>;
-        default: return nullptr;
+    case Primitive::TruncDiv: return each<T, whole_trunc_divide<T>>;
+    case Primitive::FloorDiv: return each<T, whole_floor_divide<T>>;
+    case Primitive::Fmod: return each<T, whole_fmod<T>>;
+    case Primitive::Remainder: return each<T, whole_remainder<T>>;
+    case Primitive::Pow: return each<T, whole_pow<T>>;
+    case Primitive::Gcd: return each<T, gcd<T>>;
+    case Primitive::Lcm: return each<T, lcm<T>>;
+    default: return nullptr;
     }
 }
 
-}  // namespace
+} // namespace
 
 TileFunction find_special(Primitive primitive, DType type) {
     if (type == DType::Int64) return find_whole<int64_t>(primitive);
     if (type == DType::UInt64) return find_whole<uint64_t>(primitive);
     if (type == DType::Float32) switch (primitive) {
-            case Primitive::Fmod: return each<float, std::fmod>;
-            case Primitive::Remainder: return each<float, python_remainder<float>>;
-            case Primitive::FloorDiv: return each<float, floor_divide<float>>;
-            case Primitive::Nextafter: return each<float, next_after_float>;
-            default: return nullptr;
+        case Primitive::Fmod: return each<float, std::fmod>;
+        case Primitive::Remainder: return each<float, python_remainder<float>>;
+        case Primitive::FloorDiv: return each<float, floor_divide<float>>;
+        case Primitive::Nextafter: return each<float, next_after_float>;
+        default: return nullptr;
         }
     if (type == DType::Float64) switch (primitive) {
-            case Primitive::Fmod: return each<double, std::fmod>;
-            case Primitive::Remainder: return each<double, python_remainder<double>>;
-            case Primitive::FloorDiv: return each<double, floor_divide<double>>;
-            case Primitive::Nextafter: return each<double, next_after>;
-            case Primitive::Lgamma: return each<double, log_gamma>;
-            case Primitive::Digamma: return each<double, digamma>;
-            case Primitive::Zeta: return each<double, zeta>;
-            case Primitive::I0: return each<double, bessel_i0>;
-            case Primitive::I0e: return each<double, bessel_i0e>;
-            case Primitive::I1: return each<double, bessel_i1>;
-            case Primitive::I1e: return each<double, bessel_i1e>;
-            case Primitive::Ndtri: return each<double, ndtri>;
-            case Primitive::Erfinv: return each<double, erfinv>;
-            case Primitive::FrexpMantissa: return each<double, mantissa>;
-            case Primitive::FrexpExponent: return each<double, exponent>;
-            case Primitive::Angle: return each<double, real_angle>;
-            default: return nullptr;
+        case Primitive::Fmod: return each<double, std::fmod>;
+        case Primitive::Remainder: return each<double, python_remainder<double>>;
+        case Primitive::FloorDiv: return each<double, floor_divide<double>>;
+        case Primitive::Nextafter: return each<double, next_after>;
+        case Primitive::Lgamma: return each<double, log_gamma>;
+        case Primitive::Digamma: return each<double, digamma>;
+        case Primitive::Zeta: return each<double, zeta>;
+        case Primitive::I0: return each<double, bessel_i0>;
+        case Primitive::I0e: return each<double, bessel_i0e>;
+        case Primitive::I1: return each<double, bessel_i1>;
+        case Primitive::I1e: return each<double, bessel_i1e>;
+        case Primitive::Ndtri: return each<double, ndtri>;
+        case Primitive::Erfinv: return each<double, erfinv>;
+        case Primitive::FrexpMantissa: return each<double, mantissa>;
+        case Primitive::FrexpExponent: return each<double, exponent>;
+        case Primitive::Angle: return each<double, real_angle>;
+        default: return nullptr;
         }
     return type == DType::Complex128 ? find_special_complex(primitive) : nullptr;
 }
 
-}  // namespace kindling
+} // namespace kindling

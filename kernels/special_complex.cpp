@@ -13,15 +13,21 @@ namespace {
 namespace maths = isa_once::maths;
 using V = isa_once::Vec<double, 2>;
 
-struct Complex { double re, im; };
+struct Complex {
+    double re, im;
+};
 
-#define KINDLING_SCALAR(NAME) \
+#define KINDLING_SCALAR(NAME)                                                                                                              \
     double r_##NAME(double x) { return maths::NAME(V{x, x})[0]; }
+// clang-format off
 KINDLING_SCALAR(exp)
 KINDLING_SCALAR(expm1) KINDLING_SCALAR(log) KINDLING_SCALAR(log1p) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos)
     KINDLING_SCALAR(sinh) KINDLING_SCALAR(cosh) KINDLING_SCALAR(tan) KINDLING_SCALAR(asinh)
+// clang-format on
 #undef KINDLING_SCALAR
-        double r_hypot(double x, double y) { return maths::hypot(V{x, x}, V{y, y})[0]; }
+        double r_hypot(double x, double y) {
+    return maths::hypot(V{x, x}, V{y, y})[0];
+}
 double r_atan2(double y, double x) { return maths::atan2(V{y, y}, V{x, x})[0]; }
 
 constexpr double infinity = __builtin_inf(), not_a_number = __builtin_nan(""), pi = 3.141592653589793, ln2 = 0.6931471805599453;
@@ -47,15 +53,15 @@ Complex reciprocal(Complex a) { return divide({1, 0}, a); }
 Complex square_root(Complex z) {
     if (z.re == 0 && z.im == 0) return {0, z.im};
     if (std::isinf(z.im)) return {infinity, z.im};
-    if (std::isinf(z.re)) return z.re > 0 ? Complex{z.re, std::isnan(z.im) ? z.im : std::copysign(0.0, z.im)}
-                                          : Complex{std::isnan(z.im) ? z.im : 0, std::copysign(infinity, z.im)};
+    if (std::isinf(z.re))
+        return z.re > 0 ? Complex{z.re, std::isnan(z.im) ? z.im : std::copysign(0.0, z.im)}
+                        : Complex{std::isnan(z.im) ? z.im : 0, std::copysign(infinity, z.im)};
     double factor = 1;
     if (std::fabs(z.re) > 1e300 || std::fabs(z.im) > 1e300) z = scale(z, 0.0625), factor = 4;
     else if (std::fabs(z.re) < 1e-290 && std::fabs(z.im) < 1e-290) z = scale(z, 0x1p100), factor = 0x1p-50;
     double t = __builtin_sqrt(0.5 * (r_hypot(z.re, z.im) + std::fabs(z.re)));
     double other = std::fabs(z.im) / (2 * t);
-    return z.re >= 0 ? Complex{factor * t, factor * std::copysign(other, z.im)}
-                     : Complex{factor * other, factor * std::copysign(t, z.im)};
+    return z.re >= 0 ? Complex{factor * t, factor * std::copysign(other, z.im)} : Complex{factor * other, factor * std::copysign(t, z.im)};
 }
 /// part * e^x, which may be finite even if e^x overflows.
 double grown(double x, double part) {
@@ -65,14 +71,13 @@ double grown(double x, double part) {
 }
 Complex exponential(Complex z) {
     if (z.im == 0) return {r_exp(z.re), z.im};
-    if (std::isinf(z.re) && !std::isfinite(z.im))
-        return z.re > 0 ? Complex{infinity, not_a_number} : Complex{0, std::copysign(0.0, z.im)};
+    if (std::isinf(z.re) && !std::isfinite(z.im)) return z.re > 0 ? Complex{infinity, not_a_number} : Complex{0, std::copysign(0.0, z.im)};
     return {grown(z.re, r_cos(z.im)), grown(z.re, r_sin(z.im))};
 }
 double log_size(Complex z) {
     double a = std::fabs(z.re), b = std::fabs(z.im);
     double large = a > b ? a : b, small = a > b ? b : a;
-    if (large > 0.5 && large < 2 && small < 2) {  // near 1: log1p of the difference
+    if (large > 0.5 && large < 2 && small < 2) { // near 1: log1p of the difference
         double over = (large - 1) * (large + 1) + small * small;
         if (std::fabs(over) < 0.5) return 0.5 * r_log1p(over);
     }
@@ -82,7 +87,7 @@ double log_size(Complex z) {
 }
 Complex logarithm(Complex z) { return {log_size(z), r_atan2(z.im, z.re)}; }
 Complex log_plus_one(Complex z) {
-    double over = z.re * (2 + z.re) + z.im * z.im;  // |1 + z|^2 - 1
+    double over = z.re * (2 + z.re) + z.im * z.im; // |1 + z|^2 - 1
     double size = over == 0 && z.im == 0 ? z.re : std::fabs(over) < 0.5 ? 0.5 * r_log1p(over) : log_size({1 + z.re, z.im});
     return {size, r_atan2(z.im, 1 + z.re)};
 }
@@ -123,10 +128,8 @@ Complex hyperbolic_tangent(Complex z) {
     }
     if (z.im == 0 && std::isnan(z.re)) return z;
     if (!is_finite(z)) return {z.re == 0 ? z.re : not_a_number, not_a_number};
-    if (std::fabs(z.re) > 22)
-        return {std::copysign(1.0, z.re), 4 * r_sin(z.im) * r_cos(z.im) * r_exp(-2 * std::fabs(z.re))};
-    double t = r_tan(z.im), s = r_sinh(z.re), beta = 1 + t * t, rho = __builtin_sqrt(1 + s * s),
-           denominator = 1 + beta * s * s;
+    if (std::fabs(z.re) > 22) return {std::copysign(1.0, z.re), 4 * r_sin(z.im) * r_cos(z.im) * r_exp(-2 * std::fabs(z.re))};
+    double t = r_tan(z.im), s = r_sinh(z.re), beta = 1 + t * t, rho = __builtin_sqrt(1 + s * s), denominator = 1 + beta * s * s;
     if (std::isinf(t)) return {rho / s, 1 / t};
     return {beta * rho * s / denominator, t / denominator};
 }
@@ -137,7 +140,7 @@ Complex sine(Complex z) {
 Complex cosine(Complex z) { return hyperbolic_cosine(times_i(z)); }
 Complex tangent(Complex z) { return times_minus_i(hyperbolic_tangent(times_i(z))); }
 
-Complex area_sine(Complex z) {  // Kahan's formulas: no cancellation near the cuts
+Complex area_sine(Complex z) { // Kahan's formulas: no cancellation near the cuts
     if (z.im == 0 && std::isnan(z.re)) return z;
     if (std::fabs(z.re) > 1e8 || std::fabs(z.im) > 1e8) {
         Complex l = logarithm({std::fabs(z.re), std::fabs(z.im)});
@@ -171,8 +174,7 @@ Complex area_tangent(Complex z) {
         return {std::isinf(z.re) || z.re == 0 ? std::copysign(0.0, z.re) : not_a_number, im};
     }
     double a = std::fabs(z.re), b = z.im;
-    if (a > 1e8 || std::fabs(b) > 1e8)
-        return {std::copysign(0.5 * reciprocal({0.5 * a, 0.5 * b}).re, z.re), std::copysign(0.5 * pi, z.im)};
+    if (a > 1e8 || std::fabs(b) > 1e8) return {std::copysign(0.5 * reciprocal({0.5 * a, 0.5 * b}).re, z.re), std::copysign(0.5 * pi, z.im)};
     double below = (1 - a) * (1 - a) + b * b;
     // Next to 1 its square is not representable.
     double re = below < 1e-290 ? 0.5 * (ln2 - r_log(r_hypot(1 - a, b))) : 0.25 * r_log1p(4 * a / below);
@@ -191,7 +193,9 @@ Complex sign(Complex z) {
 Complex multiply_infinities(Complex a, Complex b) {
     Complex product = multiply(a, b);
     if (!std::isnan(product.re) || !std::isnan(product.im)) return product;
-    auto boxed = [](Complex& z) { z = {std::copysign(std::isinf(z.re) ? 1.0 : 0.0, z.re), std::copysign(std::isinf(z.im) ? 1.0 : 0.0, z.im)}; };
+    auto boxed = [](Complex& z) {
+        z = {std::copysign(std::isinf(z.re) ? 1.0 : 0.0, z.re), std::copysign(std::isinf(z.im) ? 1.0 : 0.0, z.im)};
+    };
     auto cleared = [](Complex& z) {
         if (std::isnan(z.re)) z.re = std::copysign(0.0, z.re);
         if (std::isnan(z.im)) z.im = std::copysign(0.0, z.im);
@@ -209,7 +213,7 @@ Complex multiply_infinities(Complex a, Complex b) {
 }
 Complex power(Complex x, Complex y) {
     if (y.im == 0 && y.re == std::floor(y.re) && std::fabs(y.re) <= 64 && is_finite(x) && (x.re != 0 || x.im != 0)) {
-        Complex result{1, 0}, factor = x;  // products keep integers exact
+        Complex result{1, 0}, factor = x; // products keep integers exact
         for (int left = static_cast<int>(std::fabs(y.re)); left; left >>= 1, factor = multiply(factor, factor))
             if (left & 1) result = multiply(result, factor);
         if (y.re < 0) result = reciprocal(result);
@@ -221,15 +225,13 @@ Complex power(Complex x, Complex y) {
 template <Complex (*F)(Complex)> void each(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     for (int64_t i = 0; i < n; i++) static_cast<Complex*>(out)[i] = F(static_cast<const Complex*>(a)[i]);
 }
-template <Complex (*F)(Complex, Complex)>
-void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+template <Complex (*F)(Complex, Complex)> void each(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     for (int64_t i = 0; i < n; i++)
         static_cast<Complex*>(out)[i] =
             F(static_cast<const Complex*>(a)[splat & 1 ? 0 : i], static_cast<const Complex*>(b)[splat & 2 ? 0 : i]);
 }
 /// A real function of both parts, by vectors.
-template <Primitive P, bool turned>
-void of_parts(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+template <Primitive P, bool turned> void of_parts(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     constexpr int64_t most = 64;
     const TileFunction function = find_tile(P, DType::Float64).function;
     double parts[2][most];
@@ -241,41 +243,41 @@ void of_parts(void* out, const void* a, const void*, const void*, int64_t n, uns
     }
 }
 
-}  // namespace
+} // namespace
 
 TileFunction find_special_complex(Primitive primitive) {
     switch (primitive) {
-        case Primitive::Div: return each<divide>;
-        case Primitive::Reciprocal: return each<reciprocal>;
-        case Primitive::Sqrt: return each<square_root>;
-        case Primitive::Rsqrt: return each<reciprocal_root>;
-        case Primitive::Exp: return each<exponential>;
-        case Primitive::Exp2: return each<exp_base_2>;
-        case Primitive::Expm1: return each<exp_minus_one>;
-        case Primitive::Log: return each<logarithm>;
-        case Primitive::Log2: return each<log_base_2>;
-        case Primitive::Log10: return each<log_base_10>;
-        case Primitive::Log1p: return each<log_plus_one>;
-        case Primitive::Sin: return each<sine>;
-        case Primitive::Cos: return each<cosine>;
-        case Primitive::Tan: return each<tangent>;
-        case Primitive::Asin: return each<arc_sine>;
-        case Primitive::Acos: return each<arc_cosine>;
-        case Primitive::Atan: return each<arc_tangent>;
-        case Primitive::Sinh: return each<hyperbolic_sine>;
-        case Primitive::Cosh: return each<hyperbolic_cosine>;
-        case Primitive::Tanh: return each<hyperbolic_tangent>;
-        case Primitive::Asinh: return each<area_sine>;
-        case Primitive::Acosh: return each<area_cosine>;
-        case Primitive::Atanh: return each<area_tangent>;
-        case Primitive::Sigmoid: return each<sigmoid>;
-        case Primitive::Sign: return each<sign>;
-        case Primitive::Pow: return each<power>;
-        case Primitive::Logaddexp: return each<log_add_exp>;
-        case Primitive::Abs: return of_parts<Primitive::Hypot, false>;
-        case Primitive::Angle: return of_parts<Primitive::Atan2, true>;
-        default: return nullptr;
+    case Primitive::Div: return each<divide>;
+    case Primitive::Reciprocal: return each<reciprocal>;
+    case Primitive::Sqrt: return each<square_root>;
+    case Primitive::Rsqrt: return each<reciprocal_root>;
+    case Primitive::Exp: return each<exponential>;
+    case Primitive::Exp2: return each<exp_base_2>;
+    case Primitive::Expm1: return each<exp_minus_one>;
+    case Primitive::Log: return each<logarithm>;
+    case Primitive::Log2: return each<log_base_2>;
+    case Primitive::Log10: return each<log_base_10>;
+    case Primitive::Log1p: return each<log_plus_one>;
+    case Primitive::Sin: return each<sine>;
+    case Primitive::Cos: return each<cosine>;
+    case Primitive::Tan: return each<tangent>;
+    case Primitive::Asin: return each<arc_sine>;
+    case Primitive::Acos: return each<arc_cosine>;
+    case Primitive::Atan: return each<arc_tangent>;
+    case Primitive::Sinh: return each<hyperbolic_sine>;
+    case Primitive::Cosh: return each<hyperbolic_cosine>;
+    case Primitive::Tanh: return each<hyperbolic_tangent>;
+    case Primitive::Asinh: return each<area_sine>;
+    case Primitive::Acosh: return each<area_cosine>;
+    case Primitive::Atanh: return each<area_tangent>;
+    case Primitive::Sigmoid: return each<sigmoid>;
+    case Primitive::Sign: return each<sign>;
+    case Primitive::Pow: return each<power>;
+    case Primitive::Logaddexp: return each<log_add_exp>;
+    case Primitive::Abs: return of_parts<Primitive::Hypot, false>;
+    case Primitive::Angle: return of_parts<Primitive::Atan2, true>;
+    default: return nullptr;
     }
 }
 
-}  // namespace kindling
+} // namespace kindling

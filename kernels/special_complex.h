@@ -3,5 +3,5 @@
 #include "kernels/tile.h"
 
 namespace kindling {
-TileFunction find_special_complex(Primitive primitive);  // for complex128
+TileFunction find_special_complex(Primitive primitive); // for complex128
 }

@@ -47,9 +47,7 @@ template <bool Out> static void transfer(Stream& stream, char* memory, int64_t n
 }
 
 void Stream::gather(void* to, int64_t n) { transfer<false>(*this, static_cast<char*>(to), n); }
-void Stream::scatter(const void* from, int64_t n) {
-    transfer<true>(*this, static_cast<char*>(const_cast<void*>(from)), n);
-}
+void Stream::scatter(const void* from, int64_t n) { transfer<true>(*this, static_cast<char*>(const_cast<void*>(from)), n); }
 
 void Stream::count(int64_t* to, int64_t n) {
     int64_t stride = run_stride();
@@ -64,4 +62,4 @@ void Stream::count(int64_t* to, int64_t n) {
     }
 }
 
-}  // namespace kindling
+} // namespace kindling

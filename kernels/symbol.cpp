@@ -15,7 +15,7 @@ bool is_literal(const Sym& x) { return x.kind() == Sym::Kind::Literal || x.kind(
 ExpressionBuilder* builder_of(std::initializer_list<const Sym*> values) {
     for (const Sym* x : values) {
         if (x->is_node()) return x->builder();
-        KINDLING_ASSERT(is_literal(*x));  // texts and none take no part in arithmetic
+        KINDLING_ASSERT(is_literal(*x)); // texts and none take no part in arithmetic
     }
     return nullptr;
 }
@@ -26,21 +26,21 @@ Sym fold_literals(Primitive primitive, const Sym& x, const Sym& y) {
     KINDLING_ASSERT(x.complex().imag() == 0 && y.complex().imag() == 0);
     bool whole = x.whole() && y.whole();
     switch (primitive) {
-        case Primitive::Add: return whole ? Sym(x.integer() + y.integer()) : Sym(a + b);
-        case Primitive::Sub: return whole ? Sym(x.integer() - y.integer()) : Sym(a - b);
-        case Primitive::Mul: return whole ? Sym(x.integer() * y.integer()) : Sym(a * b);
-        case Primitive::Div: return Sym(a / b);
-        case Primitive::Min: return a < b ? x : y;
-        case Primitive::Max: return a > b ? x : y;
-        case Primitive::Eq: return Sym(a == b);
-        case Primitive::Ne: return Sym(a != b);
-        case Primitive::Lt: return Sym(a < b);
-        case Primitive::Le: return Sym(a <= b);
-        case Primitive::Gt: return Sym(a > b);
-        case Primitive::Ge: return Sym(a >= b);
-        case Primitive::And: return Sym(x.flag() && y.flag());
-        case Primitive::Or: return Sym(x.flag() || y.flag());
-        default: fail(ErrorKind::Internal, "internal error: %s of two literals in a scalar body", name(primitive));
+    case Primitive::Add: return whole ? Sym(x.integer() + y.integer()) : Sym(a + b);
+    case Primitive::Sub: return whole ? Sym(x.integer() - y.integer()) : Sym(a - b);
+    case Primitive::Mul: return whole ? Sym(x.integer() * y.integer()) : Sym(a * b);
+    case Primitive::Div: return Sym(a / b);
+    case Primitive::Min: return a < b ? x : y;
+    case Primitive::Max: return a > b ? x : y;
+    case Primitive::Eq: return Sym(a == b);
+    case Primitive::Ne: return Sym(a != b);
+    case Primitive::Lt: return Sym(a < b);
+    case Primitive::Le: return Sym(a <= b);
+    case Primitive::Gt: return Sym(a > b);
+    case Primitive::Ge: return Sym(a >= b);
+    case Primitive::And: return Sym(x.flag() && y.flag());
+    case Primitive::Or: return Sym(x.flag() || y.flag());
+    default: fail(ErrorKind::Internal, "internal error: %s of two literals in a scalar body", name(primitive));
     }
 }
 
@@ -69,14 +69,14 @@ DType common_type(std::initializer_list<const Sym*> values) {
     return type;
 }
 
-}  // namespace
+} // namespace
 
 DType Sym::dtype() const { return kind_ == Kind::Node ? builder_->type(node_) : DType::None; }
 
 Sym Sym::convert(const Sym& x, DType type, ExpressionBuilder* builder) {
     if (!x.is_node()) {
         KINDLING_ASSERT(is_literal(x));
-        if (!builder) return x;  // a literal stays one until it meets a value
+        if (!builder) return x; // a literal stays one until it meets a value
         if (x.whole_) return builder->constant(type, Immediate::of(type, x.int_));
         return builder->constant(type, x.complex());
     }
@@ -86,15 +86,13 @@ Sym Sym::convert(const Sym& x, DType type, ExpressionBuilder* builder) {
         // A constant is cast as C++ would; a NaN has no integer to be.
         if (kindling::is_floating(from.type) || kindling::is_complex(from.type)) {
             std::complex<double> value = from.value.to_complex(from.type);
-            if (category(type) >= 2 || std::isfinite(value.real()))
-                return x.builder_->constant(type, Immediate::of(type, value));
+            if (category(type) >= 2 || std::isfinite(value.real())) return x.builder_->constant(type, Immediate::of(type, value));
         } else if (from.type != DType::UInt64) {
             return x.builder_->constant(type, Immediate::of(type, from.value.to_int(from.type)));
         }
     }
     // narrow -> float -> narrow changes nothing
-    if (from.primitive == Primitive::Cast && is_narrow(type) && from.type == DType::Float32 &&
-        x.builder_->type(from.operands[0]) == type)
+    if (from.primitive == Primitive::Cast && is_narrow(type) && from.type == DType::Float32 && x.builder_->type(from.operands[0]) == type)
         return Sym(x.builder_, from.operands[0]);
     Node node;
     node.primitive = Primitive::Cast;
@@ -106,48 +104,52 @@ Sym Sym::convert(const Sym& x, DType type, ExpressionBuilder* builder) {
 Sym Sym::unary(Primitive primitive, const Sym& x) {
     if (is_literal(x)) {
         switch (primitive) {
-            case Primitive::Neg: return x.whole_ ? Sym(-x.int_) : Sym(-x.complex());
-            case Primitive::Not: return Sym(!x.flag());
-            case Primitive::Abs: return Sym(std::abs(x.real_));
-            case Primitive::Exp: return Sym(std::exp(x.real_));
-            case Primitive::Log: return Sym(std::log(x.real_));
-            case Primitive::Sqrt: return Sym(std::sqrt(x.real_));
-            default: fail(ErrorKind::Internal, "internal error: %s of a literal in a scalar body", name(primitive));
+        case Primitive::Neg: return x.whole_ ? Sym(-x.int_) : Sym(-x.complex());
+        case Primitive::Not: return Sym(!x.flag());
+        case Primitive::Abs: return Sym(std::abs(x.real_));
+        case Primitive::Exp: return Sym(std::exp(x.real_));
+        case Primitive::Log: return Sym(std::log(x.real_));
+        case Primitive::Sqrt: return Sym(std::sqrt(x.real_));
+        default: fail(ErrorKind::Internal, "internal error: %s of a literal in a scalar body", name(primitive));
         }
     }
     KINDLING_ASSERT(x.is_node());
     DType type = x.dtype();
     bool real = !kindling::is_complex(type);
-    switch (primitive) {  // what changes nothing
-        case Primitive::Conj: case Primitive::Real:
-            if (real) return x;
-            break;
-        case Primitive::Imag:
-            if (real) return x.builder_->constant(type, Immediate::of(type, 0));
-            break;
-        case Primitive::Floor: case Primitive::Ceil: case Primitive::Round: case Primitive::Trunc:
-            if (category(type) < 2) return x;
-            break;
-        case Primitive::Abs:
-            if (is_unsigned(type)) return x;
-            break;
-        case Primitive::IsNan: case Primitive::IsInf:
-            if (category(type) < 2) return x.builder_->constant(DType::Bool, Immediate::of(DType::Bool, 0));
-            break;
-        case Primitive::Neg: {
-            const Node& from = x.builder_->node(x.node_);
-            if (from.primitive == Primitive::Neg) return Sym(x.builder_, from.operands[0]);
-            if (from.primitive == Primitive::Constant && category(type) >= 2)
-                return x.builder_->constant(type, Immediate::of(type, -from.value.to_complex(from.type)));
-            break;
-        }
-        default: break;
+    switch (primitive) { // what changes nothing
+    case Primitive::Conj:
+    case Primitive::Real:
+        if (real) return x;
+        break;
+    case Primitive::Imag:
+        if (real) return x.builder_->constant(type, Immediate::of(type, 0));
+        break;
+    case Primitive::Floor:
+    case Primitive::Ceil:
+    case Primitive::Round:
+    case Primitive::Trunc:
+        if (category(type) < 2) return x;
+        break;
+    case Primitive::Abs:
+        if (is_unsigned(type)) return x;
+        break;
+    case Primitive::IsNan:
+    case Primitive::IsInf:
+        if (category(type) < 2) return x.builder_->constant(DType::Bool, Immediate::of(DType::Bool, 0));
+        break;
+    case Primitive::Neg: {
+        const Node& from = x.builder_->node(x.node_);
+        if (from.primitive == Primitive::Neg) return Sym(x.builder_, from.operands[0]);
+        if (from.primitive == Primitive::Constant && category(type) >= 2)
+            return x.builder_->constant(type, Immediate::of(type, -from.value.to_complex(from.type)));
+        break;
+    }
+    default: break;
     }
     const Sym* value = &x;
     Sym promoted;
-    if (!primitive_allows(primitive, type) && category(type) < 2) {  // sqrt of an integer and the like
-        promoted = convert(
-            x, type == DType::Bool && primitive_allows(primitive, DType::Int64) ? DType::Int64 : DType::Float32);
+    if (!primitive_allows(primitive, type) && category(type) < 2) { // sqrt of an integer and the like
+        promoted = convert(x, type == DType::Bool && primitive_allows(primitive, DType::Int64) ? DType::Int64 : DType::Float32);
         value = &promoted;
     }
     Node node;
@@ -167,50 +169,50 @@ Sym Sym::binary(Primitive primitive, const Sym& x, const Sym& y) {
     }
     Sym a = convert(x, type, builder), b = convert(y, type, builder);
     bool floating = category(type) >= 2;
-    switch (primitive) {  // only what is exact, signed zeros and NaN included
-        case Primitive::Mul:
-            if (is_constant(a, 1)) return b;
-            if (is_constant(b, 1)) return a;
-            break;
-        case Primitive::Div:
-            if (is_constant(b, 1)) return a;
-            break;
-        case Primitive::Add:
-            if (!floating && is_constant(a, 0)) return b;
-            if (!floating && is_constant(b, 0)) return a;
-            break;
-        case Primitive::Sub:
-            if (is_constant(b, 0) && !std::signbit(builder->node(b.node_).value.to_double(type))) return a;
-            break;
-        case Primitive::Pow:  // torch's special cases
-            if (is_constant(b, 1)) return a;
-            if (is_constant(b, 2)) return a * a;
-            if (floating && is_constant(b, 0.5)) return unary(Primitive::Sqrt, a);
-            if (is_constant(b, 3)) return a * a * a;
-            if (floating && is_constant(b, -1)) return unary(Primitive::Reciprocal, a);
-            if (floating && is_constant(b, -0.5)) return unary(Primitive::Rsqrt, a);
-            if (floating && is_constant(b, -2)) return unary(Primitive::Reciprocal, a * a);
-            break;
-        case Primitive::And: case Primitive::Or:
-            if (type == DType::Bool) {
-                bool one = primitive == Primitive::And;
-                if (a.node_ == b.node_ || is_constant(a, one)) return b;
-                if (is_constant(b, one)) return a;
-            }
-            break;
-        default: break;
+    switch (primitive) { // only what is exact, signed zeros and NaN included
+    case Primitive::Mul:
+        if (is_constant(a, 1)) return b;
+        if (is_constant(b, 1)) return a;
+        break;
+    case Primitive::Div:
+        if (is_constant(b, 1)) return a;
+        break;
+    case Primitive::Add:
+        if (!floating && is_constant(a, 0)) return b;
+        if (!floating && is_constant(b, 0)) return a;
+        break;
+    case Primitive::Sub:
+        if (is_constant(b, 0) && !std::signbit(builder->node(b.node_).value.to_double(type))) return a;
+        break;
+    case Primitive::Pow: // torch's special cases
+        if (is_constant(b, 1)) return a;
+        if (is_constant(b, 2)) return a * a;
+        if (floating && is_constant(b, 0.5)) return unary(Primitive::Sqrt, a);
+        if (is_constant(b, 3)) return a * a * a;
+        if (floating && is_constant(b, -1)) return unary(Primitive::Reciprocal, a);
+        if (floating && is_constant(b, -0.5)) return unary(Primitive::Rsqrt, a);
+        if (floating && is_constant(b, -2)) return unary(Primitive::Reciprocal, a * a);
+        break;
+    case Primitive::And:
+    case Primitive::Or:
+        if (type == DType::Bool) {
+            bool one = primitive == Primitive::And;
+            if (a.node_ == b.node_ || is_constant(a, one)) return b;
+            if (is_constant(b, one)) return a;
+        }
+        break;
+    default: break;
     }
     const Node& na = builder->node(a.node_);
     const Node& nb = builder->node(b.node_);
-    if (na.primitive == Primitive::Constant && nb.primitive == Primitive::Constant &&
-        (type == DType::Float64 || type == DType::Float32)) {
+    if (na.primitive == Primitive::Constant && nb.primitive == Primitive::Constant && (type == DType::Float64 || type == DType::Float32)) {
         double p = na.value.to_double(type), q = nb.value.to_double(type);
-        switch (primitive) {  // a double holds the sum or product of two floats well enough to round once more
-            case Primitive::Add: return builder->constant(type, Immediate::of(type, p + q));
-            case Primitive::Sub: return builder->constant(type, Immediate::of(type, p - q));
-            case Primitive::Mul: return builder->constant(type, Immediate::of(type, p * q));
-            case Primitive::Div: return builder->constant(type, Immediate::of(type, p / q));
-            default: break;
+        switch (primitive) { // a double holds the sum or product of two floats well enough to round once more
+        case Primitive::Add: return builder->constant(type, Immediate::of(type, p + q));
+        case Primitive::Sub: return builder->constant(type, Immediate::of(type, p - q));
+        case Primitive::Mul: return builder->constant(type, Immediate::of(type, p * q));
+        case Primitive::Div: return builder->constant(type, Immediate::of(type, p / q));
+        default: break;
         }
     }
     Node node;
@@ -272,7 +274,7 @@ Node leaf(Primitive primitive, DType type, int which) {
     node.value.bits[0] = static_cast<uint64_t>(which);
     return node;
 }
-}  // namespace
+} // namespace
 
 Sym ExpressionBuilder::input(int which, DType type) {
     if (which >= expression_.input_count) expression_.input_count = which + 1;
@@ -338,8 +340,8 @@ Expression ExpressionBuilder::finish() {
     return result;
 }
 
-Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
-                            DType result, bool mask, uint32_t narrow) {
+Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute, DType result, bool mask,
+                            uint32_t narrow) {
     ExpressionBuilder builder;
     builder.computed = compute;
     DType inner = value_type(compute);
@@ -369,4 +371,4 @@ Expression build_expression(const ScalarBody& body, const Sym* arguments, const 
     return outer.finish();
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -24,10 +24,10 @@ class Sym {
 public:
     enum class Kind : uint8_t { None, Node, Literal, Text, Flag };
 
-    Sym() = default;  // none
+    Sym() = default; // none
     Sym(bool value) : kind_(Kind::Flag), whole_(true), int_(value), real_(value) {}
-    template <std::integral T> Sym(T value)
-        : kind_(Kind::Literal), whole_(true), int_(static_cast<int64_t>(value)), real_(static_cast<double>(value)) {}
+    template <std::integral T>
+    Sym(T value) : kind_(Kind::Literal), whole_(true), int_(static_cast<int64_t>(value)), real_(static_cast<double>(value)) {}
     template <std::floating_point T> Sym(T value) : kind_(Kind::Literal), real_(static_cast<double>(value)) {}
     Sym(std::complex<double> value) : kind_(Kind::Literal), real_(value.real()), imag_(value.imag()) {}
     Sym(const char* text) : kind_(Kind::Text), text_(text) {}
@@ -49,7 +49,7 @@ public:
     bool flag() const { return int_ != 0; }
     int64_t integer() const { return int_; }
     double number() const { return real_; }
-    bool whole() const { return whole_; }  // a literal written as an integer
+    bool whole() const { return whole_; } // a literal written as an integer
     std::complex<double> complex() const { return {real_, imag_}; }
     friend bool flag(const Sym& x) { return x.flag(); }
     // Arrays only: a plain const char* would match `x == 0`.
@@ -59,10 +59,11 @@ public:
     template <size_t N> friend bool operator!=(const Sym& x, const char (&text)[N]) { return !(x == text); }
 
     // Mixed dtypes are promoted as by torch.promote_types. Everything below is found by argument-dependent lookup only.
-#define KINDLING_UNARY(FUNCTION, PRIMITIVE) \
+#define KINDLING_UNARY(FUNCTION, PRIMITIVE)                                                                                                \
     friend Sym FUNCTION(const Sym& x) { return unary(Primitive::PRIMITIVE, x); }
-#define KINDLING_BINARY(FUNCTION, PRIMITIVE) \
+#define KINDLING_BINARY(FUNCTION, PRIMITIVE)                                                                                               \
     friend Sym FUNCTION(const Sym& x, const Sym& y) { return binary(Primitive::PRIMITIVE, x, y); }
+    // clang-format off
     KINDLING_BINARY(operator+, Add) KINDLING_BINARY(operator-, Sub) KINDLING_BINARY(operator*, Mul)
     KINDLING_BINARY(operator/, Div) KINDLING_UNARY(operator-, Neg) KINDLING_UNARY(operator!, Not)
     KINDLING_UNARY(operator~, Not) KINDLING_BINARY(operator&, And) KINDLING_BINARY(operator|, Or)
@@ -93,9 +94,12 @@ public:
     KINDLING_UNARY(real, Real) KINDLING_UNARY(imag, Imag) KINDLING_UNARY(conj, Conj) KINDLING_UNARY(angle, Angle)
     // Row-invariant (LoopKernel::row); in row kernels only.
     KINDLING_UNARY(row_sum, RowSum) KINDLING_UNARY(row_max, RowMax)
+    // clang-format on
 #undef KINDLING_UNARY
 #undef KINDLING_BINARY
-    friend Sym fma(const Sym& x, const Sym& y, const Sym& z) { return ternary(Primitive::Fma, x, y, z); }
+            friend Sym fma(const Sym& x, const Sym& y, const Sym& z) {
+        return ternary(Primitive::Fma, x, y, z);
+    }
     friend Sym where(const Sym& c, const Sym& x, const Sym& y) { return ternary(Primitive::Select, c, x, y); }
     friend Sym cast(const Sym& x, DType type) { return convert(x, type); }
     /// y in x's dtype: like(x, 0) is a typed zero.
@@ -105,9 +109,7 @@ public:
     friend Sym clamp(const Sym& x, const Sym& low, const Sym& high) { return min(max(x, low), high); }
 
     /// The derivative of digamma. zeta has NaN at infinity, and every integer below 0 is a pole.
-    friend Sym trigamma(const Sym& x) {
-        return where(isinf(x), where(x > 0, like(x, 0), like(x, __builtin_nan(""))), zeta(like(x, 2), x));
-    }
+    friend Sym trigamma(const Sym& x) { return where(isinf(x), where(x > 0, like(x, 0), like(x, __builtin_nan(""))), zeta(like(x, 2), x)); }
 
     static Sym unary(Primitive primitive, const Sym& x);
     static Sym binary(Primitive primitive, const Sym& x, const Sym& y);
@@ -171,24 +173,23 @@ template <class... T> void add_outputs(ExpressionBuilder& builder, const std::tu
     std::apply([&](const auto&... result) { (builder.output(result), ...); }, results);
 }
 template <size_t> using SymAt = Sym;
-template <class F, size_t... I> constexpr bool takes(std::index_sequence<I...>) {
-    return std::is_invocable_v<F, SymAt<I>...>;
-}
+template <class F, size_t... I> constexpr bool takes(std::index_sequence<I...>) { return std::is_invocable_v<F, SymAt<I>...>; }
 template <class F, size_t N = 0> constexpr int arity() {
     static_assert(N <= 12, "a scalar body takes at most 12 arguments");
     if constexpr (takes<F>(std::make_index_sequence<N>())) return static_cast<int>(N);
     else return arity<F, N + 1>();
 }
 template <class F> void build(ExpressionBuilder& builder, const Sym* arguments) {
-    [&]<size_t... I>(std::index_sequence<I...>) { add_outputs(builder, F{}(arguments[I]...)); }
-    (std::make_index_sequence<static_cast<size_t>(arity<F>())>());
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        add_outputs(builder, F{}(arguments[I]...));
+    }(std::make_index_sequence<static_cast<size_t>(arity<F>())>());
 }
-}  // namespace detail
+} // namespace detail
 
 /// A scalar body as data: `constexpr ScalarBody body = scalar_body([](auto x, auto y, auto alpha) { ... });`
 /// The lambda captures nothing; every argument arrives as a Sym; it returns a Sym, an array, a pair or a tuple.
 struct ScalarBody {
-    void (*build)(ExpressionBuilder&, const Sym* arguments) = nullptr;  // adds the outputs too
+    void (*build)(ExpressionBuilder&, const Sym* arguments) = nullptr; // adds the outputs too
     int arity = 0;
     explicit operator bool() const { return build != nullptr; }
 };
@@ -199,8 +200,8 @@ template <class F> constexpr ScalarBody scalar_body(F) { return {&detail::build<
 /// with a dtype given in `types` become inputs in order; DType::None in `types` passes the argument through; a Literal
 /// with a dtype becomes a run-time scalar slot of that dtype. With a `mask`, the first argument is left as it is and the
 /// others become `result`s. `narrow`: a bit for each argument that is rounded to `compute`, a half type, beforehand.
-Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute,
-                            DType result, bool mask = false, uint32_t narrow = 0);
+Expression build_expression(const ScalarBody& body, const Sym* arguments, const DType* types, DType compute, DType result,
+                            bool mask = false, uint32_t narrow = 0);
 
 /// Reverse-mode derivative of an expression with one output. Inputs of the new expression: the gradient, the original
 /// inputs, the result. Scalars are as before. There is one output per wanted input, in order. What it does not use
@@ -209,4 +210,4 @@ Expression differentiate(const Expression& expression, const int* wanted, int wa
 /// Forward mode: inputs are the original ones, one tangent per entry of `wanted`, and the result. It has one output.
 Expression differentiate_forward(const Expression& expression, const int* wanted, int wanted_count);
 
-}  // namespace kindling
+} // namespace kindling

@@ -15,8 +15,14 @@ inline constexpr int splat_bytes = 64;
 
 /// Steps on tiles that are no primitive of an expression.
 enum class TileMove : uint8_t {
-    HalfToFloat, BFloat16ToFloat, FloatToHalf, FloatToBFloat16, RoundHalf, RoundBFloat16,
-    Float8ToFloat, FloatToFloat8 = Float8ToFloat + 5,  // the first of five each, one per dtype
+    HalfToFloat,
+    BFloat16ToFloat,
+    FloatToHalf,
+    FloatToBFloat16,
+    RoundHalf,
+    RoundBFloat16,
+    Float8ToFloat,
+    FloatToFloat8 = Float8ToFloat + 5, // the first of five each, one per dtype
     End = FloatToFloat8 + 5
 };
 constexpr TileMove move_of(DType dtype, TileMove half, TileMove bfloat16, TileMove float8) {
@@ -24,8 +30,12 @@ constexpr TileMove move_of(DType dtype, TileMove half, TileMove bfloat16, TileMo
     return static_cast<TileMove>(static_cast<int>(float8) + static_cast<int>(dtype) - static_cast<int>(DType::Float8E4M3FN));
 }
 /// From a narrow dtype to float, and back.
-constexpr TileMove move_to_float(DType dtype) { return move_of(dtype, TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::Float8ToFloat); }
-constexpr TileMove move_from_float(DType dtype) { return move_of(dtype, TileMove::FloatToHalf, TileMove::FloatToBFloat16, TileMove::FloatToFloat8); }
+constexpr TileMove move_to_float(DType dtype) {
+    return move_of(dtype, TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::Float8ToFloat);
+}
+constexpr TileMove move_from_float(DType dtype) {
+    return move_of(dtype, TileMove::FloatToHalf, TileMove::FloatToBFloat16, TileMove::FloatToFloat8);
+}
 
 /// out[r] = the reduction of row r of n >= 1 values; see fold.h.
 using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n);
@@ -34,17 +44,17 @@ using RowFold = void (*)(void* out, const void* values, int64_t rows, int64_t n)
 struct TileTask {
     enum Kind : uint8_t { Compute, Cast, Move, Fold };
     Kind kind;
-    uint8_t which;   // a Primitive, a TileMove or a Combine
-    DType type, to;  // Compute: of the operands (Select: of its values; MakeComplex: of the result). Cast: from, to
+    uint8_t which;  // a Primitive, a TileMove or a Combine
+    DType type, to; // Compute: of the operands (Select: of its values; MakeComplex: of the result). Cast: from, to
 };
 
 struct TileStep {
-    TileFunction function;     // for a row reduction, what merges two partial results
-    int16_t out, operands[3];  // slots, -1 for none
+    TileFunction function;    // for a row reduction, what merges two partial results
+    int16_t out, operands[3]; // slots, -1 for none
     uint8_t operand_count;
-    uint8_t scale;       // elements of `function` per element of the step: 2 if complex addition runs as float's
-    uint8_t item_size;   // bytes of one value of `out`
-    uint8_t level = 0;   // how many row reductions come before it; steps are sorted by this, reductions last
+    uint8_t scale;     // elements of `function` per element of the step: 2 if complex addition runs as float's
+    uint8_t item_size; // bytes of one value of `out`
+    uint8_t level = 0; // how many row reductions come before it; steps are sorted by this, reductions last
     RowFold fold = nullptr;
     TileTask task{};
 };
@@ -54,26 +64,25 @@ struct TileSlot {
     enum Kind : uint8_t { Input, Index, Splat, Buffer, Unused };
     Kind kind;
     uint8_t item_size;
-    int16_t which;          // Input: operand. Index: dimension. Splat: constant (>= 0) or ~scalar. Buffer: buffer
+    int16_t which; // Input: operand. Index: dimension. Splat: constant (>= 0) or ~scalar. Buffer: buffer
     uint8_t level = 0;
-    bool crosses = false;   // a step of a higher level reads it
+    bool crosses = false; // a step of a higher level reads it
 };
 
-struct NativeState;  // see native/native.h
+struct NativeState; // see native/native.h
 
 struct TileProgram {
     std::vector<TileStep> steps;
     std::vector<TileSlot> slots;
     std::vector<Immediate> constants;
     std::vector<int16_t> outputs;        // the slot of each output, in the dtype that is stored
-    std::vector<int16_t>
-        gather_buffers;  // one per Input and Index slot: the buffer into which it is gathered where that is needed
+    std::vector<int16_t> gather_buffers; // one per Input and Index slot: the buffer into which it is gathered where that is needed
     int buffer_count = 0;
-    int stream_slots = 0;                // Input and Index slots
-    int buffer_item = 0;                 // bytes of the widest value in a buffer
-    int level_count = 1;                 // more than 1 if there are row reductions
-    bool one_step = false;               // a single step, from inputs and splats to the single output
-    mutable NativeState* native = nullptr;  // what the native executor has made of this program
+    int stream_slots = 0;                  // Input and Index slots
+    int buffer_item = 0;                   // bytes of the widest value in a buffer
+    int level_count = 1;                   // more than 1 if there are row reductions
+    bool one_step = false;                 // a single step, from inputs and splats to the single output
+    mutable NativeState* native = nullptr; // what the native executor has made of this program
 
     /// The value of a Splat slot: a constant of the program, or one of the run's scalars.
     const Immediate* number(const TileSlot& slot, const Immediate* scalars) const {
@@ -86,8 +95,8 @@ struct TileCode {
     TileFunction function = nullptr;
     uint8_t scale = 1;
 };
-TileCode find_tile(Primitive primitive, DType type);      // type of the (first value) operand
-TileCode find_cast(DType from, DType to);                 // value types
+TileCode find_tile(Primitive primitive, DType type); // type of the (first value) operand
+TileCode find_cast(DType from, DType to);            // value types
 TileFunction find_move(TileMove move);
 TileFunction find_float8_move(TileMove move);
 
@@ -98,14 +107,14 @@ uint64_t hash_node(const Node& node);
 DType primitive_result_type(Primitive primitive, DType type);
 bool primitive_allows(Primitive primitive, DType type);
 
-#define KINDLING_DECLARE_TILES(NAMESPACE)                                                                             \
-    namespace NAMESPACE {                                                                                             \
-    TileCode find_arithmetic(Primitive primitive, DType type);                                                        \
-    TileFunction find_cast(DType from, DType to);                                                                     \
-    TileFunction find_move(TileMove move);                                                                            \
-    TileFunction find_maths(Primitive primitive, DType type);                                                         \
-    TileFunction find_wide_maths(Primitive primitive, DType type);                                                    \
-    TileFunction find_remainder(Primitive primitive, DType type);                                                     \
+#define KINDLING_DECLARE_TILES(NAMESPACE)                                                                                                  \
+    namespace NAMESPACE {                                                                                                                  \
+    TileCode find_arithmetic(Primitive primitive, DType type);                                                                             \
+    TileFunction find_cast(DType from, DType to);                                                                                          \
+    TileFunction find_move(TileMove move);                                                                                                 \
+    TileFunction find_maths(Primitive primitive, DType type);                                                                              \
+    TileFunction find_wide_maths(Primitive primitive, DType type);                                                                         \
+    TileFunction find_remainder(Primitive primitive, DType type);                                                                          \
     }
 KINDLING_DECLARE_TILES(isa_baseline)
 KINDLING_DECLARE_TILES(isa_avx2)
@@ -114,4 +123,4 @@ KINDLING_DECLARE_TILES(isa_avx512)
 /// Functions so rare that they are compiled once, for all instruction sets.
 TileFunction find_special(Primitive primitive, DType type);
 
-}  // namespace kindling
+} // namespace kindling

@@ -21,8 +21,7 @@ template <class From> void to_uint64(void* out, const void* a, const void*, cons
         [](auto x) {
             constexpr From top = static_cast<From>(9223372036854775808.0);
             auto high = x >= top;
-            return convert<uint64_t>(convert<int64_t>(choose(high, x - top, x))) ^
-                   (convert<uint64_t>(high) & 0x8000000000000000u);
+            return convert<uint64_t>(convert<int64_t>(choose(high, x - top, x))) ^ (convert<uint64_t>(high) & 0x8000000000000000u);
         },
         out, a, n);
 }
@@ -49,7 +48,7 @@ KINDLING_INLINE F half_to_float(const H& half) {
     W word = convert<uint32_t>(half);
     W size = (word & 0x7FFF) << 13;
     W normal = size + (112u << 23);
-    W special = size + (224u << 23);  // infinity and NaN
+    W special = size + (224u << 23); // infinity and NaN
     W small = bit_cast<W>(bit_cast<F>(size + (113u << 23)) - 6.103515625e-05f);
     W result = size >= (31u << 23) ? special : (size < (1u << 23) ? small : normal);
     return bit_cast<F>(result | (word & 0x8000) << 16);
@@ -62,13 +61,10 @@ KINDLING_INLINE H float_to_half(const F& x) {
     return bit_cast<H>(_mm256_cvtps_ph(bit_cast<__m256>(x), _MM_FROUND_TO_NEAREST_INT));
 #else
     W word = bit_cast<W>(x), size = word & 0x7FFFFFFF;
-    constexpr uint32_t magic = 126u << 23;  // 0.5: its last place is half's smallest number
+    constexpr uint32_t magic = 126u << 23; // 0.5: its last place is half's smallest number
     W small = bit_cast<W>(bit_cast<F>(size) + 0.5f) - magic;
     W normal = (size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
-    W result = size > 0x7F800000     ? W{} + 0x7E00u
-               : size >= 0x477FF000  ? W{} + 0x7C00u
-               : size < (113u << 23) ? small
-                                     : normal;
+    W result = size > 0x7F800000 ? W{} + 0x7E00u : size >= 0x477FF000 ? W{} + 0x7C00u : size < (113u << 23) ? small : normal;
     return convert<uint16_t>(result | (word >> 16 & 0x8000));
 #endif
 }
@@ -96,15 +92,23 @@ void move_round_bfloat16(void* out, const void* a, const void*, const void*, int
 
 template <class From> TileFunction from_integer(DType to) {
     switch (to) {
-        case DType::Float32: return cast<float, From>;
-        case DType::Float64: return cast<double, From>;
-        default: break;
+    case DType::Float32: return cast<float, From>;
+    case DType::Float64: return cast<double, From>;
+    default: break;
     }
     switch (item_size(to)) {
-        case 1: if constexpr (sizeof(From) > 1) return cast<uint8_t, From>; else return nullptr;
-        case 2: if constexpr (sizeof(From) != 2) return cast<uint16_t, From>; else return nullptr;
-        case 4: if constexpr (sizeof(From) != 4) return cast<uint32_t, From>; else return nullptr;
-        default: if constexpr (sizeof(From) != 8) return cast<uint64_t, From>; else return nullptr;
+    case 1:
+        if constexpr (sizeof(From) > 1) return cast<uint8_t, From>;
+        else return nullptr;
+    case 2:
+        if constexpr (sizeof(From) != 2) return cast<uint16_t, From>;
+        else return nullptr;
+    case 4:
+        if constexpr (sizeof(From) != 4) return cast<uint32_t, From>;
+        else return nullptr;
+    default:
+        if constexpr (sizeof(From) != 8) return cast<uint64_t, From>;
+        else return nullptr;
     }
 }
 /// To narrower types the sign makes no difference: one function serves both.
@@ -113,54 +117,60 @@ template <class Signed, class Unsigned> TileFunction from_either(DType from, DTy
     return is_unsigned(from) || from == DType::Bool || narrower ? from_integer<Unsigned>(to) : from_integer<Signed>(to);
 }
 
-}  // namespace
+} // namespace
 
 TileFunction find_cast(DType from, DType to) {
     if (to == DType::Bool) {
         switch (from) {
-            case DType::Float32: return truth<float>;
-            case DType::Float64: return truth<double>;
-            case DType::Complex64: return complex_truth<float>;
-            case DType::Complex128: return complex_truth<double>;
-            default: break;
+        case DType::Float32: return truth<float>;
+        case DType::Float64: return truth<double>;
+        case DType::Complex64: return complex_truth<float>;
+        case DType::Complex128: return complex_truth<double>;
+        default: break;
         }
         switch (item_size(from)) {
-            case 1: return truth<uint8_t>;
-            case 2: return truth<uint16_t>;
-            case 4: return truth<uint32_t>;
-            default: return truth<uint64_t>;
+        case 1: return truth<uint8_t>;
+        case 2: return truth<uint16_t>;
+        case 4: return truth<uint32_t>;
+        default: return truth<uint64_t>;
         }
     }
-    if (is_complex(to))
-        return to_real(to) != from ? nullptr : to == DType::Complex64 ? to_complex<float> : to_complex<double>;
+    if (is_complex(to)) return to_real(to) != from ? nullptr : to == DType::Complex64 ? to_complex<float> : to_complex<double>;
     switch (from) {
-        case DType::Complex64: case DType::Complex128: return nullptr;
-        case DType::Float32:
-            return to == DType::Float64 ? cast<double, float> : to == DType::Int32 ? cast<int32_t, float>
-                   : to == DType::Int64 ? cast<int64_t, float> : to == DType::UInt64 ? to_uint64<float> : nullptr;
-        case DType::Float64:
-            return to == DType::Float32 ? cast<float, double> : to == DType::Int32 ? cast<int32_t, double>
-                   : to == DType::Int64 ? cast<int64_t, double> : to == DType::UInt64 ? to_uint64<double> : nullptr;
-        default: break;
+    case DType::Complex64:
+    case DType::Complex128: return nullptr;
+    case DType::Float32:
+        return to == DType::Float64  ? cast<double, float>
+               : to == DType::Int32  ? cast<int32_t, float>
+               : to == DType::Int64  ? cast<int64_t, float>
+               : to == DType::UInt64 ? to_uint64<float>
+                                     : nullptr;
+    case DType::Float64:
+        return to == DType::Float32  ? cast<float, double>
+               : to == DType::Int32  ? cast<int32_t, double>
+               : to == DType::Int64  ? cast<int64_t, double>
+               : to == DType::UInt64 ? to_uint64<double>
+                                     : nullptr;
+    default: break;
     }
     switch (item_size(from)) {
-        case 1: return from_either<int8_t, uint8_t>(from, to);
-        case 2: return from_either<int16_t, uint16_t>(from, to);
-        case 4: return from_either<int32_t, uint32_t>(from, to);
-        default: return from_either<int64_t, uint64_t>(from, to);
+    case 1: return from_either<int8_t, uint8_t>(from, to);
+    case 2: return from_either<int16_t, uint16_t>(from, to);
+    case 4: return from_either<int32_t, uint32_t>(from, to);
+    default: return from_either<int64_t, uint64_t>(from, to);
     }
 }
 
 TileFunction find_move(TileMove move) {
     switch (move) {
-        case TileMove::HalfToFloat: return move_half_to_float;
-        case TileMove::BFloat16ToFloat: return move_bfloat16_to_float;
-        case TileMove::FloatToHalf: return move_float_to_half;
-        case TileMove::FloatToBFloat16: return move_float_to_bfloat16;
-        case TileMove::RoundHalf: return move_round_half;
-        case TileMove::RoundBFloat16: return move_round_bfloat16;
-        default: return nullptr;   // kernels/float8.cpp
+    case TileMove::HalfToFloat: return move_half_to_float;
+    case TileMove::BFloat16ToFloat: return move_bfloat16_to_float;
+    case TileMove::FloatToHalf: return move_float_to_half;
+    case TileMove::FloatToBFloat16: return move_float_to_bfloat16;
+    case TileMove::RoundHalf: return move_round_half;
+    case TileMove::RoundBFloat16: return move_round_bfloat16;
+    default: return nullptr; // kernels/float8.cpp
     }
 }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

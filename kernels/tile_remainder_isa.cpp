@@ -21,7 +21,10 @@ template <class V> KINDLING_INLINE V without_product(const V& a, const V& b, con
 
 /// The remainder of a by b. It is exact if the quotient is below 2^digits: the quotient is at most rounded up to the
 /// next whole number, and the remainder has no more digits than b.
-template <class V> struct Left { V value; Mask<V> rare; };
+template <class V> struct Left {
+    V value;
+    Mask<V> rare;
+};
 template <class V> KINDLING_INLINE Left<V> left_of(const V& a, const V& b) {
     using T = Item<V>;
     constexpr T most = T(1) / std::numeric_limits<T>::epsilon() / 2;
@@ -54,13 +57,13 @@ template <class V> __attribute__((noinline, cold)) V mended(Primitive primitive,
     return value;
 }
 
-template <class T, Primitive P>
-void tile_divided(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
+template <class T, Primitive P> void tile_divided(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     loop2<T, T>(
         [](auto x, auto y) {
             const auto left = left_of(x, y);
             const auto value = divided<P>(x, y, left.value);
-            if (anywhere(left.rare)) [[unlikely]] return mended(P, value, left.rare, x, y);
+            if (anywhere(left.rare)) [[unlikely]]
+                return mended(P, value, left.rare, x, y);
             return value;
         },
         out, a, b, n, splat);
@@ -68,14 +71,14 @@ void tile_divided(void* out, const void* a, const void* b, const void*, int64_t 
 
 template <class T> TileFunction find_divided(Primitive primitive) {
     switch (primitive) {
-        case Primitive::Fmod: return tile_divided<T, Primitive::Fmod>;
-        case Primitive::Remainder: return tile_divided<T, Primitive::Remainder>;
-        case Primitive::FloorDiv: return tile_divided<T, Primitive::FloorDiv>;
-        default: return nullptr;
+    case Primitive::Fmod: return tile_divided<T, Primitive::Fmod>;
+    case Primitive::Remainder: return tile_divided<T, Primitive::Remainder>;
+    case Primitive::FloorDiv: return tile_divided<T, Primitive::FloorDiv>;
+    default: return nullptr;
     }
 }
 
-}  // namespace
+} // namespace
 
 TileFunction find_remainder(Primitive primitive, DType type) {
     if (type == DType::Float32) return find_divided<float>(primitive);
@@ -85,4 +88,4 @@ TileFunction find_remainder(Primitive primitive, DType type) {
 TileFunction find_remainder(Primitive, DType) { return nullptr; }
 #endif
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

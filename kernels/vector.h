@@ -21,14 +21,28 @@ inline constexpr int width = 32;
 inline constexpr int width = 16;
 #endif
 
-template <class T, int N> struct VectorOf { typedef T type __attribute__((vector_size(sizeof(T) * N))); };
+template <class T, int N> struct VectorOf {
+    typedef T type __attribute__((vector_size(sizeof(T) * N)));
+};
 template <class T, int N> using Vec = typename VectorOf<T, N>::type;
 
 template <int Size> struct IntegerOf;
-template <> struct IntegerOf<1> { using type = int8_t; using bits = uint8_t; };
-template <> struct IntegerOf<2> { using type = int16_t; using bits = uint16_t; };
-template <> struct IntegerOf<4> { using type = int32_t; using bits = uint32_t; };
-template <> struct IntegerOf<8> { using type = int64_t; using bits = uint64_t; };
+template <> struct IntegerOf<1> {
+    using type = int8_t;
+    using bits = uint8_t;
+};
+template <> struct IntegerOf<2> {
+    using type = int16_t;
+    using bits = uint16_t;
+};
+template <> struct IntegerOf<4> {
+    using type = int32_t;
+    using bits = uint32_t;
+};
+template <> struct IntegerOf<8> {
+    using type = int64_t;
+    using bits = uint64_t;
+};
 
 template <class V> struct Lanes {
     using Item = std::remove_cvref_t<decltype(V{}[0])>;
@@ -73,7 +87,8 @@ template <class V> KINDLING_INLINE auto to_words(const V& x) {
         else return bit_cast<Words>(is_signed ? _mm_cvtepi16_epi32(bits) : _mm_cvtepu16_epi32(bits));
     }
 #if defined(__AVX512F__)
-    else if constexpr (lanes == 16) return bit_cast<Words>(is_signed ? _mm512_cvtepi8_epi32(bits) : _mm512_cvtepu8_epi32(bits));
+    else if constexpr (lanes == 16)
+        return bit_cast<Words>(is_signed ? _mm512_cvtepi8_epi32(bits) : _mm512_cvtepu8_epi32(bits));
 #endif
     else if constexpr (lanes == 8) return bit_cast<Words>(is_signed ? _mm256_cvtepi8_epi32(bits) : _mm256_cvtepu8_epi32(bits));
     else return bit_cast<Words>(is_signed ? _mm_cvtepi8_epi32(bits) : _mm_cvtepu8_epi32(bits));
@@ -95,7 +110,7 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
     if constexpr (integers && sizeof(T) == 1 && sizeof(V) == 64 && sizeof(From) == 8)
         return bit_cast<Vec<T, 8>>(_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(bit_cast<__m512i>(value))));
     if constexpr (std::is_same_v<From, float> && std::is_same_v<T, double> && sizeof(V) == 32)
-        return bit_cast<Vec<T, 8>>(_mm512_cvtps_pd(bit_cast<__m256>(value)));  // the compiler converts halves
+        return bit_cast<Vec<T, 8>>(_mm512_cvtps_pd(bit_cast<__m256>(value))); // the compiler converts halves
 #endif
 #if defined(__AVX2__)
     if constexpr (std::is_same_v<From, float> && std::is_same_v<T, double> && sizeof(V) == 16)
@@ -103,7 +118,6 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
 #endif
     return __builtin_convertvector(value, Vec<T, Lanes<V>::count>);
 }
-
 
 /// a * b + c of floats, rounded once, without an instruction for it. The product is exact as a double. The sum is
 /// rounded to odd there, so that rounding it to a float gives the exact result rounded once.
@@ -118,7 +132,7 @@ template <class V> __attribute__((noinline)) V mul_add_in_doubles(V a, V b, V c)
         const Wide part = sum - product, lost = (product - (sum - part)) + (other - part);
         Bits<Wide> word = bit_cast<Bits<Wide>>(sum);
         const auto even = (word & 1) == 0, up = (lost > 0.0) == (sum > 0.0);
-        const auto inexact = (lost > 0.0) | (lost < 0.0);  // infinities and NaN lose nothing
+        const auto inexact = (lost > 0.0) | (lost < 0.0); // infinities and NaN lose nothing
         word = inexact & even ? (up ? word + 1 : word - 1) : word;
         const Narrow rounded = convert<float>(bit_cast<Wide>(word));
         result[k] = rounded[0];
@@ -135,7 +149,10 @@ template <class V> __attribute__((noinline)) V mul_add_of_doubles(V a, V b, V c)
         lost = (x - (sum - part)) + (y - part);
         return sum;
     };
-    auto high_part = [](const V& x) { const V y = x * 134217729.0; return V(y - (y - x)); };  // 2^27 + 1
+    auto high_part = [](const V& x) {
+        const V y = x * 134217729.0;
+        return V(y - (y - x));
+    }; // 2^27 + 1
     const V high = a * b, ah = high_part(a), bh = high_part(b), al = a - ah, bl = b - bh;
     const V low = ((ah * bh - high) + ah * bl + al * bh) + al * bl;
     V first, second, lost;
@@ -163,16 +180,13 @@ template <class V> KINDLING_INLINE V mul_add(const V& a, const V& b, const V& c)
         return mul_add_of_doubles(a, b, c);
     } else {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64)
-        return bit_cast<V>(_mm512_fmadd_ps(bit_cast<__m512>(a), bit_cast<__m512>(b), bit_cast<__m512>(c)));
+        if constexpr (sizeof(V) == 64) return bit_cast<V>(_mm512_fmadd_ps(bit_cast<__m512>(a), bit_cast<__m512>(b), bit_cast<__m512>(c)));
 #endif
 #if defined(__FMA__)
-    if constexpr (sizeof(V) == 32)
-        return bit_cast<V>(_mm256_fmadd_ps(bit_cast<__m256>(a), bit_cast<__m256>(b), bit_cast<__m256>(c)));
-    if constexpr (sizeof(V) == 16)
-        return bit_cast<V>(_mm_fmadd_ps(bit_cast<__m128>(a), bit_cast<__m128>(b), bit_cast<__m128>(c)));
+        if constexpr (sizeof(V) == 32) return bit_cast<V>(_mm256_fmadd_ps(bit_cast<__m256>(a), bit_cast<__m256>(b), bit_cast<__m256>(c)));
+        if constexpr (sizeof(V) == 16) return bit_cast<V>(_mm_fmadd_ps(bit_cast<__m128>(a), bit_cast<__m128>(b), bit_cast<__m128>(c)));
 #endif
-    return mul_add_in_doubles(a, b, c);
+        return mul_add_in_doubles(a, b, c);
     }
 }
 
@@ -215,8 +229,9 @@ template <int N, class B> KINDLING_INLINE auto lookup(const float (&table)[N], c
         const __m256i which = bit_cast<__m256i>(index);
         const __m256 first = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), which);
         if constexpr (N == 8) return bit_cast<V>(first);
-        else return bit_cast<V>(_mm256_blendv_ps(first, _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), which),
-                                                 _mm256_castsi256_ps(_mm256_slli_epi32(which, 28))));
+        else
+            return bit_cast<V>(_mm256_blendv_ps(first, _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), which),
+                                                _mm256_castsi256_ps(_mm256_slli_epi32(which, 28))));
     }
 #endif
     V result{};
@@ -268,7 +283,8 @@ KINDLING_INLINE void loop1(F f, void* out, const void* a, int64_t n) {
     for (; n > 0; n -= lanes) {
         bool last = n < lanes;
         const char* from = pa;
-        if (last) [[unlikely]] from = partial<A>(copy[0], pa, n);
+        if (last) [[unlikely]]
+            from = partial<A>(copy[0], pa, n);
         Vec<O, lanes> result = f(load<Vec<A, lanes>>(from));
         if (last) [[unlikely]] {
             store(copy[1], result);
@@ -294,7 +310,8 @@ KINDLING_INLINE void loop2(F f, void* out, const void* a, const void* b, int64_t
     for (; n > 0; n -= lanes) {
         bool last = n < lanes;
         const char *from_a = pa, *from_b = pb;
-        if (last) [[unlikely]] from_a = partial<A>(copy[0], pa, n), from_b = partial<A>(copy[1], pb, n);
+        if (last) [[unlikely]]
+            from_a = partial<A>(copy[0], pa, n), from_b = partial<A>(copy[1], pb, n);
         Vec<O, lanes> result = f(load<Vec<A, lanes>>(from_a), load<Vec<A, lanes>>(from_b));
         if (last) [[unlikely]] {
             store(copy[2], result);
@@ -396,7 +413,8 @@ KINDLING_INLINE void long_loop2(F f, void* out, const void* a, const void* b, in
 // Operators that generic vectors lack.
 template <class V> KINDLING_INLINE Bits<V> bits_of(const V& x) { return bit_cast<Bits<V>>(x); }
 template <class V> KINDLING_INLINE V from_bits(const Bits<V>& x) { return bit_cast<V>(x); }
-template <class V> inline constexpr typename IntegerOf<sizeof(Item<V>)>::bits sign_bit =
+template <class V>
+inline constexpr typename IntegerOf<sizeof(Item<V>)>::bits sign_bit =
     static_cast<typename IntegerOf<sizeof(Item<V>)>::bits>(1ull << (8 * sizeof(Item<V>) - 1));
 template <class V> KINDLING_INLINE V absolute(const V& x) { return from_bits<V>(bits_of(x) & ~sign_bit<V>); }
 template <class V> KINDLING_INLINE V with_sign(const V& x, const V& sign) {
@@ -428,16 +446,16 @@ template <class V> KINDLING_INLINE V square_root(const V& x) {
 }
 
 /// The greater (the smaller) of two as maxps and minps: b if they are equal or unordered.
-#define KINDLING_EXTREME(NAME, OPERATOR, OP)                                                                          \
-    template <class V> KINDLING_INLINE V NAME(const V& a, const V& b) {                                               \
-        KINDLING_EXTREME_BY_WIDTH(OP)                                                                                 \
-        return a OPERATOR b ? a : b;                                                                                  \
+#define KINDLING_EXTREME(NAME, OPERATOR, OP)                                                                                               \
+    template <class V> KINDLING_INLINE V NAME(const V& a, const V& b) {                                                                    \
+        KINDLING_EXTREME_BY_WIDTH(OP)                                                                                                      \
+        return a OPERATOR b ? a : b;                                                                                                       \
     }
 #if defined(__AVX512F__)
-#define KINDLING_EXTREME_BY_WIDTH(OP)                                                                                 \
-    if constexpr (sizeof(V) == 64 && std::is_same_v<Item<V>, float>)                                                  \
-        return bit_cast<V>(_mm512_##OP##_ps(bit_cast<__m512>(a), bit_cast<__m512>(b)));                               \
-    if constexpr (sizeof(V) == 64 && std::is_same_v<Item<V>, double>)                                                 \
+#define KINDLING_EXTREME_BY_WIDTH(OP)                                                                                                      \
+    if constexpr (sizeof(V) == 64 && std::is_same_v<Item<V>, float>)                                                                       \
+        return bit_cast<V>(_mm512_##OP##_ps(bit_cast<__m512>(a), bit_cast<__m512>(b)));                                                    \
+    if constexpr (sizeof(V) == 64 && std::is_same_v<Item<V>, double>)                                                                      \
         return bit_cast<V>(_mm512_##OP##_pd(bit_cast<__m512d>(a), bit_cast<__m512d>(b)));
 #else
 #define KINDLING_EXTREME_BY_WIDTH(OP)
@@ -447,24 +465,22 @@ KINDLING_EXTREME(smaller, <, min)
 #undef KINDLING_EXTREME
 #undef KINDLING_EXTREME_BY_WIDTH
 
-enum class Rounding { Nearest = 0, Down = 1, Up = 2, Zero = 3 };  // the immediates of roundps
+enum class Rounding { Nearest = 0, Down = 1, Up = 2, Zero = 3 }; // the immediates of roundps
 template <Rounding R, class V> KINDLING_INLINE V round_to(const V& x) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) {
-        if constexpr (sizeof(Item<V>) == 4)
-            return bit_cast<V>(_mm512_roundscale_ps(bit_cast<__m512>(x), static_cast<int>(R) | 8));
+        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm512_roundscale_ps(bit_cast<__m512>(x), static_cast<int>(R) | 8));
         else return bit_cast<V>(_mm512_roundscale_pd(bit_cast<__m512d>(x), static_cast<int>(R) | 8));
     }
 #endif
 #if defined(__AVX2__)
     if constexpr (sizeof(V) == 32) {
-        if constexpr (sizeof(Item<V>) == 4)
-            return bit_cast<V>(_mm256_round_ps(bit_cast<__m256>(x), static_cast<int>(R) | 8));
+        if constexpr (sizeof(Item<V>) == 4) return bit_cast<V>(_mm256_round_ps(bit_cast<__m256>(x), static_cast<int>(R) | 8));
         else return bit_cast<V>(_mm256_round_pd(bit_cast<__m256d>(x), static_cast<int>(R) | 8));
     }
 #endif
     using T = Item<V>;
-    constexpr T magic = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);  // beyond it every number is an integer
+    constexpr T magic = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0); // beyond it every number is an integer
     V size = absolute(x);
     V nearest = with_sign((size + magic) - magic, x);
     V result = nearest;
@@ -493,4 +509,4 @@ template <class V> KINDLING_INLINE V complex_product(const V& x, const V& y) {
     return straight + from_bits<V>(bits_of(crossed) ^ even_sign<V>(lanes));
 }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

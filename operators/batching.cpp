@@ -22,8 +22,11 @@ bool warn_of_slices = false, may_slice = true;
 
 void by_slices() { fail(ErrorKind::Mapped, "vmap: slice by slice"); }
 void fail_dynamic(const char* name) {
-    fail(ErrorKind::Runtime, "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::%s. Please file an issue at "
-         "https://github.com/pytorch/pytorch/issues if you need this feature.", name);
+    fail(ErrorKind::Runtime,
+         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::%s. Please file an issue "
+         "at "
+         "https://github.com/pytorch/pytorch/issues if you need this feature.",
+         name);
 }
 
 int levels_above_graph(std::vector<TensorImpl*> tensors, BatchLevel** levels) {
@@ -55,7 +58,10 @@ namespace {
 constexpr size_t most_results = 8;
 
 bool any_batched(const Operator& op, const Value* arguments, const BatchLevel* level) {
-    return any_tensor(op, arguments, [&](const TensorImpl* tensor) { const Batch* batch = batch_at(tensor, level); return batch && batch->batched; });
+    return any_tensor(op, arguments, [&](const TensorImpl* tensor) {
+        const Batch* batch = batch_at(tensor, level);
+        return batch && batch->batched;
+    });
 }
 
 Ref<BatchLevel> share(BatchLevel* level) { return Ref<BatchLevel>::share(level); }
@@ -76,9 +82,13 @@ void call_below(const Operator& op, Value* arguments, Value* results, const Batc
 }
 
 [[noreturn]] void fail_inplace(const Operator& op) {
-    fail(ErrorKind::Mapped, "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "
-         "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of "
-         "%s. If said operator is being called inside the PyTorch framework, please file a bug report instead.", op.name());
+    fail(ErrorKind::Mapped,
+         "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+         "elements "
+         "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use "
+         "out-of-place operators instead of "
+         "%s. If said operator is being called inside the PyTorch framework, please file a bug report instead.",
+         op.name());
 }
 
 /// The argument that an in-place form writes to, as it was given.
@@ -114,7 +124,10 @@ void call_aligned(const Operator& op, Value* arguments, Value* results, BatchLev
     {
         BelowVmap below(level);
         DType slices = DType::None, whole = DType::None;
-        auto inner_of = [&](TensorImpl* tensor) { const Batch* batch = batch_at(tensor, level); return batch ? batch->inner : Tensor::share(tensor); };
+        auto inner_of = [&](TensorImpl* tensor) {
+            const Batch* batch = batch_at(tensor, level);
+            return batch ? batch->inner : Tensor::share(tensor);
+        };
         if (mixed) {
             ResultType of_slices, of_whole;
             each_tensor(op, arguments, [&](TensorImpl* tensor) { of_slices.add(*tensor), of_whole.add(*inner_of(tensor).impl()); });
@@ -127,7 +140,8 @@ void call_aligned(const Operator& op, Value* arguments, Value* results, BatchLev
             const bool written = count++ == 0 && self_stays;
             if (!batch) return Tensor();
             Tensor inner = batch->inner;
-            if (batch->batched) for (int d = tensor->ndim; d < most; d++) inner = unsqueeze(inner, 1);
+            if (batch->batched)
+                for (int d = tensor->ndim; d < most; d++) inner = unsqueeze(inner, 1);
             if (slices != whole && tensor->ndim == 0 && batch->batched && !written) inner = to(inner, slices);
             return inner;
         });
@@ -140,9 +154,7 @@ void call_aligned(const Operator& op, Value* arguments, Value* results, BatchLev
 // ---- views
 
 /// Whether an argument counts dimensions: PyTorch's schemas call these dim, dim0, dims, dimension.
-bool is_dimension(const Argument& argument) {
-    return argument.type == Type::Int && std::string_view(argument.name).substr(0, 3) == "dim";
-}
+bool is_dimension(const Argument& argument) { return argument.type == Type::Int && std::string_view(argument.name).substr(0, 3) == "dim"; }
 
 /// The same view of the tensor behind, whose dimensions are one further back. False where that is not possible.
 bool call_view(const Operator& op, Value* arguments, Value* results, BatchLevel* level) {
@@ -200,24 +212,33 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
     const size_t count = op.schema->results.size();
     if (!any) {
         ChangedArguments given(op, arguments);
-        given.each(op, [&](TensorImpl* tensor) { const Batch* batch = batch_at(tensor, level); return batch ? batch->inner : Tensor(); });
+        given.each(op, [&](TensorImpl* tensor) {
+            const Batch* batch = batch_at(tensor, level);
+            return batch ? batch->inner : Tensor();
+        });
         call_below(op, given.values, results, level);
         if (writes_self(op)) give_self(arguments, results);
         else wrap_results(op, results, level, false);
         return;
     }
     KINDLING_CHECK(Runtime, may_slice, "aten::%s hit the vmap fallback which is currently disabled", op.name());
-    KINDLING_CHECK(Runtime, level->size > 0, "Batching rule not implemented for aten::%s; the fallback path does not support vmap over dims of size 0.", op.name());
+    KINDLING_CHECK(Runtime, level->size > 0,
+                   "Batching rule not implemented for aten::%s; the fallback path does not support vmap over dims of size 0.", op.name());
     for (const Argument& result : op.schema->results) {
         KINDLING_CHECK(Mapped, result.type != Type::Scalar,
-                       "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on any Tensor, please try to rewrite what you're "
+                       "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on any Tensor, "
+                       "please try to rewrite what you're "
                        "doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
-        KINDLING_CHECK(Mapped, result.type == Type::Tensor, "Batching rule not implemented for aten::%s. We could not generate a fallback.", op.name());
+        KINDLING_CHECK(Mapped, result.type == Type::Tensor, "Batching rule not implemented for aten::%s. We could not generate a fallback.",
+                       op.name());
     }
     if (warn_of_slices && warn)
-        warn(format("There is a performance drop because we have not yet implemented the batching rule for aten::%s. Please file us an issue on GitHub so that we can "
-                    "prioritize its implementation.", op.name()).c_str());
-    std::vector<Tensor> made[most_results];                 // of each result: slice after slice; of a list: each member's
+        warn(format("There is a performance drop because we have not yet implemented the batching rule for aten::%s. Please file us an "
+                    "issue on GitHub so that we can "
+                    "prioritize its implementation.",
+                    op.name())
+                 .c_str());
+    std::vector<Tensor> made[most_results]; // of each result: slice after slice; of a list: each member's
     size_t members[most_results] = {};
     bool is_list[most_results] = {};
     BelowVmap below(level);
@@ -233,15 +254,15 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
         const Sizes before = written ? Sizes(written->sizes()) : Sizes();
         call(op, given.values, out);
         if (written && (written->storage != storage || written->sizes() != IntList(before)))
-            fail(ErrorKind::Mapped, "vmap: aten::%s would give slices other memory or another shape than the tensor that is mapped over has", op.name());
+            fail(ErrorKind::Mapped,
+                 "vmap: aten::%s would give slices other memory or another shape than the tensor that is mapped over has", op.name());
         for (size_t r = 0; r < count; r++) {
             is_list[r] = out[r].tag == Value::Tag::TensorList;
             if (is_list[r]) {
                 auto list = out[r].take_list();
                 members[r] = list.size();
                 for (Tensor& each : list) made[r].push_back(std::move(each));
-            } else
-                made[r].push_back(out[r].take_tensor());
+            } else made[r].push_back(out[r].take_tensor());
         }
     }
     if (writes_self(op)) return give_self(arguments, results);
@@ -250,12 +271,16 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
         for (size_t i = first; i < all.size(); i += step) slices.push_back(all[i]);
         if (!slices[0].defined()) return Tensor();
         for (const Tensor& each : slices)
-            KINDLING_CHECK(Runtime, each.sizes() == slices[0].sizes(), "vmap: aten::%s: the shape of its result depends on values, and slices of %s and of %s make no tensor",
+            KINDLING_CHECK(Runtime, each.sizes() == slices[0].sizes(),
+                           "vmap: aten::%s: the shape of its result depends on values, and slices of %s and of %s make no tensor",
                            op.name(), str(slices[0].sizes()).c_str(), str(each.sizes()).c_str());
         return make_batched(stack(slices, 0), share(level), true);
     };
     for (size_t r = 0; r < count; r++) {
-        if (!is_list[r]) { results[r] = Value::own(joined(made[r], 0, 1)); continue; }
+        if (!is_list[r]) {
+            results[r] = Value::own(joined(made[r], 0, 1));
+            continue;
+        }
         std::vector<Tensor> list;
         for (size_t m = 0; m < members[r]; m++) list.push_back(joined(made[r], m, members[r]));
         results[r] = Value::own(std::move(list));
@@ -265,15 +290,18 @@ void call_slices(const Operator& op, Value* arguments, Value* results, BatchLeve
 // ---- random numbers
 
 void call_random(const Operator& op, Value* arguments, Value* results, BatchLevel* level) {
-    KINDLING_CHECK(Runtime, op.form != Form::Out, "vmap: it looks like aten::%s is called with out=. Random functions cannot be mapped when calling out variants.", op.name());
+    KINDLING_CHECK(Runtime, op.form != Form::Out,
+                   "vmap: it looks like aten::%s is called with out=. Random functions cannot be mapped when calling out variants.",
+                   op.name());
     KINDLING_CHECK(Runtime, level->randomness != Randomness::Error,
-                   "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or perform the "
+                   "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+                   "flags on vmap or perform the "
                    "randomness operation out of vmap");
     const bool any = any_batched(op, arguments, level), inplace = writes_self(op);
     if (level->randomness == Randomness::Same) {
         if (!any) return call_slices(op, arguments, results, level);
         const Batch* self = inplace ? batch_at(arguments[0].tensor, level) : nullptr;
-        int others = 0;                                      // tensors beside the one that is written
+        int others = 0; // tensors beside the one that is written
         each_tensor(op, arguments, [&](const TensorImpl* tensor) {
             const Batch* batch = batch_at(tensor, level);
             others += tensor != arguments[0].tensor && batch && batch->batched;
@@ -285,7 +313,10 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
         Value drawn;
         if (inplace) {
             Tensor numbers = empty_like(select(self->inner, 0, 0));
-            given.each(op, [&](const TensorImpl* tensor) { const Batch* batch = batch_at(tensor, level); return batch ? batch->inner : Tensor(); });
+            given.each(op, [&](const TensorImpl* tensor) {
+                const Batch* batch = batch_at(tensor, level);
+                return batch ? batch->inner : Tensor();
+            });
             given.set(0, numbers);
             call(op, given.values, &drawn);
             drawn.discard();
@@ -298,8 +329,10 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
     if (inplace) {
         check_self(op, arguments, level);
         const Batch* self = batch_at(arguments[0].tensor, level);
-        KINDLING_CHECK(Runtime, self && self->batched, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If "
-                       "this is necessary for your usage, please file an issue with functorch.");
+        KINDLING_CHECK(
+            Runtime, self && self->batched,
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If "
+            "this is necessary for your usage, please file an issue with functorch.");
         return call_aligned(op, arguments, results, level);
     }
     const int size = op.schema->find("size", 4);
@@ -342,7 +375,8 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
 
 /// Whether plain tensors of memory are what lies below all levels.
 bool plain_below(const Operator& op, const Value* arguments) {
-    constexpr uint32_t seen = key::slow & ~static_cast<uint32_t>(key::Autograd | key::Conj | key::Neg | key::Wrapped | key::Meta | key::Made | key::Autocast | key::Profile);
+    constexpr uint32_t seen = key::slow & ~static_cast<uint32_t>(key::Autograd | key::Conj | key::Neg | key::Wrapped | key::Meta |
+                                                                 key::Made | key::Autocast | key::Profile);
     if (thread_state.include & ~thread_state.exclude & key::Mode) return false;
     return !any_tensor(op, arguments, [](const TensorImpl* tensor) {
         uint32_t below = batch_behind(tensor) ? 0 : key_of(tensor);
@@ -371,7 +405,7 @@ void call_inplace(const Operator& op, Value* arguments, Value* results, BatchLev
     Value made;
     call(*op.functional, arguments, &made);
     Tensor result = made.take_tensor(), self = Tensor::share(arguments[0].tensor);
-    if (op.body == Body::View) {                              // transpose_ and its kin: the header changes, the memory does not
+    if (op.body == Body::View) { // transpose_ and its kin: the header changes, the memory does not
         TensorImpl *changed = self.impl(), *view = result.impl();
         changed->set_shape(result.sizes(), result.strides());
         changed->offset = view->offset;
@@ -391,7 +425,8 @@ void call_parts(const Operator& op, Value* arguments, Value* results, BatchLevel
         return op.kernel(op, arguments, results);
     } catch (const Error& error) {
         // The graph of this level sees parts only: there it is an error.
-        const bool recorded = op.composite && thread_state.grad_mode && any_tensor(op, arguments, [&](const TensorImpl* tensor) { return (key_of(tensor) & key::Autograd) != 0; });
+        const bool recorded = op.composite && thread_state.grad_mode &&
+                              any_tensor(op, arguments, [&](const TensorImpl* tensor) { return (key_of(tensor) & key::Autograd) != 0; });
         if (error.kind() != ErrorKind::Mapped || op.form != Form::Functional || recorded) throw;
     }
     for (size_t r = 0; r < op.schema->results.size(); r++) results[r].discard();
@@ -417,7 +452,7 @@ Way way_of(const Operator& home) {
     return home.rule ? Way::Kernel : Way::Slices;
 }
 
-}  // namespace
+} // namespace
 
 bool call_batched(const Operator& op, Value* arguments, Value* results) {
     BatchLevel *level = newest_level(op, arguments), *open = thread_state.levels;
@@ -427,7 +462,8 @@ bool call_batched(const Operator& op, Value* arguments, Value* results) {
         return true;
     }
     if (!level) return false;
-    KINDLING_CHECK(Runtime, op.form != Form::Out, "Batching rule not implemented for aten::%s; the fallback path doesn't work on out= or view ops.", op.name());
+    KINDLING_CHECK(Runtime, op.form != Form::Out,
+                   "Batching rule not implemented for aten::%s; the fallback path doesn't work on out= or view ops.", op.name());
     if (op.form == Form::Inplace && op.functional != &op && way != Way::Aligned) call_inplace(op, arguments, results, level);
     else if (way == Way::Rule) call_rule(op, arguments, results, level);
     else if (way == Way::Aligned) call_aligned(op, arguments, results, level);
@@ -448,14 +484,15 @@ bool call_lifted(const Operator& op, Value* arguments, Value* results) {
     ChangedArguments given(op, arguments);
     given.each(op, [&](TensorImpl* tensor) { return below(tensor) ? make_batched(Tensor::share(tensor), share(level), false) : Tensor(); });
     call(op, given.values, results);
-    for (size_t r = 0; r < op.schema->results.size(); r++)   // what was written in place is handed back as it came
+    for (size_t r = 0; r < op.schema->results.size(); r++) // what was written in place is handed back as it came
         if (results[r].tag == Value::Tag::Tensor)
             for (size_t i = 0; i < op.argument_count(); i++)
-                if (given.values[i].tag == Value::Tag::Tensor && given.values[i].tensor == results[r].tensor && arguments[i].tensor != results[r].tensor) {
+                if (given.values[i].tag == Value::Tag::Tensor && given.values[i].tensor == results[r].tensor &&
+                    arguments[i].tensor != results[r].tensor) {
                     results[r].discard();
                     results[r] = Value::own(Tensor::share(arguments[i].tensor));
                 }
     return true;
 }
 
-}  // namespace kindling
+} // namespace kindling

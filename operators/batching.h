@@ -19,9 +19,15 @@ class Mapped {
 public:
     Mapped(std::initializer_list<Tensor> tensors) : Mapped(TensorList(tensors.begin(), tensors.size())) {}
     explicit Mapped(TensorList tensors);
-    bool has(const Tensor& tensor) const { const Batch* batch = at(tensor); return batch && batch->batched; }
+    bool has(const Tensor& tensor) const {
+        const Batch* batch = at(tensor);
+        return batch && batch->batched;
+    }
     /// What is below, with the batch dimension in front if there is one.
-    Tensor bare(const Tensor& tensor) const { const Batch* batch = at(tensor); return batch ? batch->inner : tensor; }
+    Tensor bare(const Tensor& tensor) const {
+        const Batch* batch = at(tensor);
+        return batch ? batch->inner : tensor;
+    }
     /// Whether one of the tensors has a batch dimension: results have one then.
     bool any() const { return any_; }
     /// The same, expanded over the batch where there is none, if results have one.
@@ -33,12 +39,13 @@ public:
         return compute();
     }
     /// What `compute` makes below this level, as batched tensors again: the batch dimension is in front.
-    template <class F> auto wraps(F compute) const {
-        return wrapped(below(compute), any_);
-    }
+    template <class F> auto wraps(F compute) const { return wrapped(below(compute), any_); }
     /// The same of a view of `self`: with the batch dimension if that has it.
     template <class F> Tensor ties(const Tensor& self, F compute) const {
-        Tensor view = [&] { BelowVmap below(level_); return compute(); }();
+        Tensor view = [&] {
+            BelowVmap below(level_);
+            return compute();
+        }();
         view = wrapped(std::move(view), has(self));
         tie_view(view.impl(), self.impl());
         return view;
@@ -57,7 +64,9 @@ public:
 
 private:
     const Batch* at(const Tensor& tensor) const { return tensor.defined() ? batch_at(tensor.impl(), level_) : nullptr; }
-    Tensor wrapped(Tensor made, bool batched) const { return made.defined() ? make_batched(std::move(made), Ref<BatchLevel>::share(level_), batched) : made; }
+    Tensor wrapped(Tensor made, bool batched) const {
+        return made.defined() ? make_batched(std::move(made), Ref<BatchLevel>::share(level_), batched) : made;
+    }
     template <class... T> std::tuple<T...> wrapped(const std::tuple<T...>& made, bool batched) const {
         return std::apply([&](const T&... each) { return std::tuple<T...>(wrapped(each, batched)...); }, made);
     }
@@ -66,7 +75,7 @@ private:
         return made;
     }
     BatchLevel* level_ = nullptr;
-    bool any_ = false;                 // one of the tensors has a batch dimension
+    bool any_ = false; // one of the tensors has a batch dimension
 };
 /// Of a rule: this call goes slice by slice.
 [[noreturn]] void by_slices();
@@ -133,4 +142,4 @@ KINDLING_VISIBLE Tensor leave_graph(const Tensor& tensor, Span<BatchLevel*> leve
 /// autograd/batched.cpp: records a call for the graph of a level below. `levels`, newest first, are above it.
 void record_batched(const Operator& op, Value* arguments, Value* results, Span<BatchLevel*> levels);
 
-}  // namespace kindling
+} // namespace kindling

@@ -10,7 +10,8 @@ static void settle(Tensor& result) {
     TensorImpl* impl = result.impl();
     if (!impl || impl->use_count() != 1) return;
     if (impl->base) result = untied(std::move(result));
-    if (impl->storage && impl->storage->owners() == 1) impl->storage->version.store(0, std::memory_order_relaxed);   // nobody saw it being filled
+    if (impl->storage && impl->storage->owners() == 1)
+        impl->storage->version.store(0, std::memory_order_relaxed); // nobody saw it being filled
 }
 
 void give(Value* result, TensorImpl* owned) {
@@ -59,4 +60,4 @@ bool From<bool>::get(const Value& v) {
     wrong_type(v, "a bool");
 }
 
-}  // namespace kindling::boxed
+} // namespace kindling::boxed

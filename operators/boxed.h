@@ -23,16 +23,24 @@ class Borrowed {
 public:
     explicit Borrowed(const Value& v);
     Borrowed(const Borrowed&) = delete;
-    ~Borrowed() { if (made_) tensor_.~Tensor(); }
+    ~Borrowed() {
+        if (made_) tensor_.~Tensor();
+    }
     operator const Tensor&() const { return tensor_; }
 
 private:
-    union { Tensor tensor_; };
+    union {
+        Tensor tensor_;
+    };
     bool made_;
 };
 /// How a body's parameter of type A gets its argument.
-template <class A> struct Pass { static auto get(const Value& v) { return From<std::decay_t<A>>::get(v); } };
-template <> struct Pass<const Tensor&> { static Borrowed get(const Value& v) { return Borrowed(v); } };
+template <class A> struct Pass {
+    static auto get(const Value& v) { return From<std::decay_t<A>>::get(v); }
+};
+template <> struct Pass<const Tensor&> {
+    static Borrowed get(const Value& v) { return Borrowed(v); }
+};
 
 /// What a kernel gives. It is no differentiable view, even if the kernel made it by way of one.
 void give(Value* result, TensorImpl* owned);
@@ -76,11 +84,17 @@ template <class F> void fresh_kernel(const Operator&, Value* arguments, Value* r
 
 // ---- derivatives
 
-struct Names { const char* parameters; };
-template <class F> struct Given { const char* parameters; };
+struct Names {
+    const char* parameters;
+};
+template <class F> struct Given {
+    const char* parameters;
+};
 template <class F> Given<F> operator+(Names names, F) { return {names.parameters}; }
 
-template <> struct From<Wanted> { static Wanted get(const Value& v) { return {static_cast<uint64_t>(v.integer)}; } };
+template <> struct From<Wanted> {
+    static Wanted get(const Value& v) { return {static_cast<uint64_t>(v.integer)}; }
+};
 
 inline void spread(Tensor* gradients, Tensor&& t) { gradients[0] = static_cast<Tensor&&>(t); }
 inline void spread(Tensor* gradients, std::vector<Tensor>&& list) {
@@ -97,5 +111,5 @@ template <class F> void gradient(const Value* given, uint64_t, Tensor* gradients
     spread(gradients, S::apply(given, std::make_index_sequence<S::count>()));
 }
 
-}  // namespace boxed
-}  // namespace kindling
+} // namespace boxed
+} // namespace kindling

@@ -29,4 +29,4 @@ inline uint64_t key_of(DType a, DType b = DType::None, uint64_t more = 0) {
     return static_cast<uint64_t>(a) | static_cast<uint64_t>(b) << 8 | more << 16;
 }
 
-}  // namespace kindling
+} // namespace kindling

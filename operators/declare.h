@@ -1,6 +1,6 @@
 // operators/declare.h: how an operator is declared. A declaration is one call
 //
-//     declare("name.overload(Tensor self, ...) -> Tensor", { doc("..."), <body>, <derivative>..., <facts>... });
+//     declare("name.overload(Tensor self, ...) -> Tensor")({doc("..."), <body>, <derivative>..., <facts>...});
 //
 // inside a family, `OPERATORS(family) { ... }`, one family per file. Families run when one of their operators is first
 // used, so a declaration costs nothing at load: no relocation, no constructor, no registration.
@@ -19,7 +19,28 @@
 namespace kindling {
 
 struct Field {
-    enum class Kind : uint8_t { Doc, In, Pointwise, Body, Kernel, Loop, Otherwise, Batches, Derivative, Flag, Takes, Promotion, ResultDType, OutDType, Check, Example, Refuses, Alias, Node, Targets };
+    enum class Kind : uint8_t {
+        Doc,
+        In,
+        Pointwise,
+        Body,
+        Kernel,
+        Loop,
+        Otherwise,
+        Batches,
+        Derivative,
+        Flag,
+        Takes,
+        Promotion,
+        ResultDType,
+        OutDType,
+        Check,
+        Example,
+        Refuses,
+        Alias,
+        Node,
+        Targets
+    };
     Kind kind;
     uint8_t small = 0;
     uint32_t number = 0;
@@ -31,13 +52,24 @@ struct Field {
 /// Receives a family's declarations in order.
 class Declarations {
 public:
-    void operator()(const char* schema, std::initializer_list<Field> fields);
+    /// What declare("schema") gives: it takes the fields.
+    struct Declaration {
+        Declarations& declarations;
+        const char* schema;
+        [[gnu::always_inline]] void operator()(std::initializer_list<Field> fields) const { declarations.add(schema, fields); }
+    };
+    [[gnu::always_inline]] Declaration operator()(const char* schema) { return {*this, schema}; }
     struct Family* family;
+
+private:
+    void add(const char* schema, std::initializer_list<Field> fields);
 };
 
-#define OPERATORS(FAMILY)                                                                                            \
-    namespace kindling { static void declare_all_##FAMILY(Declarations& declare); }                                  \
-    namespace kindling { void declare_##FAMILY(Declarations& declare) { declare_all_##FAMILY(declare); } }           \
+#define OPERATORS(FAMILY)                                                                                                                  \
+    namespace kindling { static void declare_all_##FAMILY(Declarations& declare); }                                                        \
+    namespace kindling {                                                                                                                   \
+    void declare_##FAMILY(Declarations& declare) { declare_all_##FAMILY(declare); }                                                        \
+    }                                                                                                                                      \
     static void kindling::declare_all_##FAMILY([[maybe_unused]] Declarations& declare)
 
 // The fields. Out of line where they hold pointers: constants of pointers would have to be relocated at load.
@@ -68,7 +100,7 @@ inline Field number_by_value() { return flags(trait::NumberByValue); }
 inline Field no_derivative() { return flags(trait::NoDerivative); }
 inline Field linear() { return flags(trait::Linear); }
 inline Field multilinear() { return flags(trait::Multilinear); }
-inline Field has_inplace() { return flags(trait::Inplace); }      // for bodies that are not pointwise
+inline Field has_inplace() { return flags(trait::Inplace); } // for bodies that are not pointwise
 inline Field no_inplace() { return flags(trait::NoInplace); }
 /// PyTorch has the in-place form as a method only (add_), or that of one alias. Read by tools/generate.py.
 inline Field inplace_is_method(const char* = nullptr) { return flags(0); }
@@ -78,7 +110,7 @@ namespace second { enum : uint32_t { Scalar = 1, List = 2, ScalarList = 4, Tenso
 inline Field over_lists(uint32_t = 0) { return flags(0); }
 /// There is one that copies what the view shows (permute_copy), which tools/generate.py writes.
 inline Field copied() { return flags(0); }
-inline Field has_out() { return flags(trait::Out); }              // for private names, and for lists of results
+inline Field has_out() { return flags(trait::Out); } // for private names, and for lists of results
 inline Field no_out() { return flags(trait::NoOut); }
 /// What its targets are called, where its several results have no names: targets("out, indices").
 Field targets(const char* names);
@@ -131,14 +163,16 @@ template <class F> Field checks(F) { return check_field(&boxed::kernel<F>); }
 /// derivative: then they see the operator itself.
 template <class F> Field composition(F) { return body_field(Body::Composition, &boxed::kernel<F>); }
 /// A library or algorithm kernel, in two halves (operators/kernel.h):
-///     kernel([](KernelCall& call, const Tensor& self, IntList size) { call.reads(self); call.gives(size, self.dtype()); return Geometry(...); },
+///     kernel([](KernelCall& call, const Tensor& self, IntList size) { call.reads(self); call.gives(size, self.dtype()); return
+///     Geometry(...); },
 ///            [](const Geometry& g, const Array& self, const Array& result) { library::resize(g, self.data(), result.data()); })
 /// The result rule takes the schema's arguments and looks at headers alone. What it returns, if anything, is handed to the computing
 /// half, which gets what the rule reads and gives, and allocates no tensor and calls no operator.
 template <class R, class C> Field kernel(R, C) {
     using Rule = boxed::RuleSignature<decltype(&R::operator())>;
     using Compute = boxed::ComputeSignature<decltype(&C::operator())>;
-    static_assert(Compute::template takes<typename Rule::Plan>, "the computing half takes what the rule returns, Arrays, a Span<Array> and a Workspace");
+    static_assert(Compute::template takes<typename Rule::Plan>,
+                  "the computing half takes what the rule returns, Arrays, a Span<Array> and a Workspace");
     return kernel_field(&Rule::call, &Compute::call);
 }
 /// A kernel whose results' shapes follow from values, or that is still in one piece: it allocates its results, stops there if they
@@ -193,4 +227,4 @@ template <class F> Field derivative(const char* targets, boxed::Given<F> given) 
 template <class F> Field forward(boxed::Given<F> given) { return derivative_field(nullptr, given.parameters, &boxed::gradient<F>); }
 #define GIVEN(...) ::kindling::boxed::Names{#__VA_ARGS__} + [](__VA_ARGS__)
 
-}  // namespace kindling
+} // namespace kindling

@@ -43,12 +43,18 @@ std::string subscripts(Text text, size_t begin, size_t end, int64_t operand) {
         char c = text[i];
         if (c == ' ') continue;
         if (c == '.') {
-            KINDLING_CHECK(Runtime, !has(result, '.'), operand < 0 ? "einsum(): found '.' for %s but an ellipsis (...) was already found" : "einsum(): found '.' for %s for which an ellipsis was already found", where.c_str());
-            KINDLING_CHECK(Runtime, i + 2 < end && text[i + 1] == '.' && text[i + 2] == '.', "einsum(): found '.' for %s that is not part of any ellipsis%s", where.c_str(), dots.c_str());
+            KINDLING_CHECK(Runtime, !has(result, '.'),
+                           operand < 0 ? "einsum(): found '.' for %s but an ellipsis (...) was already found"
+                                       : "einsum(): found '.' for %s for which an ellipsis was already found",
+                           where.c_str());
+            KINDLING_CHECK(Runtime, i + 2 < end && text[i + 1] == '.' && text[i + 2] == '.',
+                           "einsum(): found '.' for %s that is not part of any ellipsis%s", where.c_str(), dots.c_str());
             i += 2;
         } else {
-            KINDLING_CHECK(Runtime, (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), "einsum(): invalid subscript given at index %zu in the equation string, subscripts must be in [a-zA-Z]", i);
-            KINDLING_CHECK(Runtime, operand >= 0 || !has(result, c), "einsum(): output subscript %c appears more than once in the output", c);
+            KINDLING_CHECK(Runtime, (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'),
+                           "einsum(): invalid subscript given at index %zu in the equation string, subscripts must be in [a-zA-Z]", i);
+            KINDLING_CHECK(Runtime, operand >= 0 || !has(result, c), "einsum(): output subscript %c appears more than once in the output",
+                           c);
         }
         result += c;
     }
@@ -68,9 +74,14 @@ Labelled without_repeats(Labelled x, int64_t operand) {
     for (size_t first = 0; first < x.labels.size();) {
         char label = x.labels[first];
         size_t second = x.labels.find(label, first + 1);
-        if (second == x.labels.npos) { first++; continue; }
+        if (second == x.labels.npos) {
+            first++;
+            continue;
+        }
         int64_t a = static_cast<int64_t>(first), b = static_cast<int64_t>(second);
-        KINDLING_CHECK(Runtime, x.tensor.size(a) == x.tensor.size(b), "einsum(): subscript %c is repeated for operand %ld but the sizes don't match, %ld != %ld", label, operand, x.tensor.size(b), x.tensor.size(a));
+        KINDLING_CHECK(Runtime, x.tensor.size(a) == x.tensor.size(b),
+                       "einsum(): subscript %c is repeated for operand %ld but the sizes don't match, %ld != %ld", label, operand,
+                       x.tensor.size(b), x.tensor.size(a));
         x.tensor = movedim(diagonal(x.tensor, 0, a, b), -1, a);
         x.labels.erase(second, 1);
     }
@@ -83,8 +94,9 @@ Labelled contracted(Labelled a, Labelled b, const std::string& later) {
     b = without(b, chosen(b.labels, [&](char label) { return !has(a.labels, label) && !has(later, label); }));
     std::string batch, inner, rows, columns;
     for (char label : a.labels) (!has(b.labels, label) ? rows : has(later, label) ? batch : inner) += label;
-    for (char label : b.labels) if (!has(a.labels, label)) columns += label;
-    for (char label : inner)   // of size 1 on one side only, it broadcasts: the other side is summed first
+    for (char label : b.labels)
+        if (!has(a.labels, label)) columns += label;
+    for (char label : inner) // of size 1 on one side only, it broadcasts: the other side is summed first
         if (a.size(label) != b.size(label)) {
             Labelled& wide = a.size(label) == 1 ? b : a;
             wide.tensor = sum(wide.tensor, IntList(places(wide.labels, std::string(1, label))), true);
@@ -125,13 +137,14 @@ Tensor summed_products(Text equation, TensorList tensors) {
         begin = comma + 1;
     }
     KINDLING_CHECK(Runtime, operands.size() == tensors.size(), "einsum(): more operands were provided than specified in the equation");
-    int64_t extra = 0;    // dimensions that ellipses stand for
+    int64_t extra = 0; // dimensions that ellipses stand for
     for (size_t i = 0; i < operands.size(); i++) {
         const Labelled& x = operands[i];
         bool dots = has(x.labels, '.');
         int64_t named = static_cast<int64_t>(x.labels.size()) - dots, dim = x.tensor.dim();
-        KINDLING_CHECK(Runtime, dots ? named <= dim : named == dim, "einsum(): the number of subscripts in the equation (%ld) %s the number of dimensions (%ld) for operand %zu%s", named,
-                       dots ? "is more than" : "does not match", dim, i, dots ? "" : " and no ellipsis was given");
+        KINDLING_CHECK(Runtime, dots ? named <= dim : named == dim,
+                       "einsum(): the number of subscripts in the equation (%ld) %s the number of dimensions (%ld) for operand %zu%s",
+                       named, dots ? "is more than" : "does not match", dim, i, dots ? "" : " and no ellipsis was given");
         if (dots) extra = std::max(extra, dim - named);
     }
     std::string all;
@@ -147,7 +160,8 @@ Tensor summed_products(Text equation, TensorList tensors) {
     } else {
         output = spelled_out(subscripts(equation, arrow + 2, equation.size(), -1), extra, extra);
         for (char label : output)
-            KINDLING_CHECK(Runtime, label < 'A' || has(all, label), "einsum(): output subscript %c does not appear in the equation for any input operand", label);
+            KINDLING_CHECK(Runtime, label < 'A' || has(all, label),
+                           "einsum(): output subscript %c does not appear in the equation for any input operand", label);
     }
     int64_t sizes[128];
     std::fill(sizes, sizes + 128, 1);
@@ -157,7 +171,9 @@ Tensor summed_products(Text equation, TensorList tensors) {
         for (char label : x.labels) {
             int64_t size = x.size(label), &before = sizes[static_cast<int>(label)];
             std::string shown = label < 'A' ? "..." : std::string(1, label);
-            KINDLING_CHECK(Runtime, size == before || size == 1 || before == 1, "einsum(): subscript %s has size %ld for operand %zu which does not broadcast with previously seen size %ld", shown.c_str(), size, i, before);
+            KINDLING_CHECK(Runtime, size == before || size == 1 || before == 1,
+                           "einsum(): subscript %s has size %ld for operand %zu which does not broadcast with previously seen size %ld",
+                           shown.c_str(), size, i, before);
             if (size != 1) before = size;
         }
     }
@@ -169,19 +185,23 @@ Tensor summed_products(Text equation, TensorList tensors) {
     }
     result = without(result, chosen(result.labels, [&](char label) { return !has(output, label); }));
     for (char label : output)
-        if (!has(result.labels, label)) result = {unsqueeze(result.tensor, -1), result.labels + label};  // of an ellipsis that no operand has
+        if (!has(result.labels, label))
+            result = {unsqueeze(result.tensor, -1), result.labels + label}; // of an ellipsis that no operand has
     return permute(result.tensor, places(result.labels, output));
 }
 
-}  // namespace
-}  // namespace kindling
+} // namespace
+} // namespace kindling
 
 OPERATORS(einsum) {
-    declare("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", {
-        doc("Sums of products after the summation convention; torch contracts from the left as well when no path is given"), in(space::Hidden), no_out(),
+    declare("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")({
+        doc("Sums of products after the summation convention; torch contracts from the left as well when no path is given"),
+        in(space::Hidden),
+        no_out(),
         composition([](Text equation, TensorList tensors, std::optional<IntList> path) {
             const size_t steps = tensors.size() == 1 ? 1 : 2 * (tensors.size() - 1);
-            KINDLING_CHECK(Runtime, !path || tensors.empty() || path->size() == steps, "einsum(): expected contraction path given in path parameter to have size %zu but got %zu", steps, path->size());
+            KINDLING_CHECK(Runtime, !path || tensors.empty() || path->size() == steps,
+                           "einsum(): expected contraction path given in path parameter to have size %zu but got %zu", steps, path->size());
             return summed_products(equation, tensors);
         }),
     });

@@ -21,8 +21,9 @@ void written(const Tensor& tensor) {
 }
 
 void check_device(const Tensor& out, bool meta) {
-    KINDLING_CHECK(Runtime, out.is_meta() == meta, "Attempting to copy from device %s to device %s, but cross-device copies are not allowed!",
-                   meta ? "meta" : "cpu", meta ? "cpu" : "meta");
+    KINDLING_CHECK(Runtime, out.is_meta() == meta,
+                   "Attempting to copy from device %s to device %s, but cross-device copies are not allowed!", meta ? "meta" : "cpu",
+                   meta ? "cpu" : "meta");
 }
 
 void fit_out(const Tensor& out, IntList sizes, IntList strides) {
@@ -31,7 +32,9 @@ void fit_out(const Tensor& out, IntList sizes, IntList strides) {
         warn(format("An output with one or more elements was resized since it had shape %s, which does not match the required "
                     "output shape %s. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
                     "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
-                    "elements with t.resize_(0).", str(out.sizes()).c_str(), str(sizes).c_str()).c_str());
+                    "elements with t.resize_(0).",
+                    str(out.sizes()).c_str(), str(sizes).c_str())
+                 .c_str());
     resize_tensor(out, sizes, strides);
 }
 
@@ -67,7 +70,7 @@ Tensor like_input(const Tensor& result, const Tensor& input) {
     const MemoryFormat format = input.suggest_memory_format();
     if (format == MemoryFormat::Contiguous) return contiguous(result);
     if (!result.is_contiguous(format)) return contiguous(result, format);
-    Sizes strides = format_strides(result.sizes(), format);     // dimensions of size 1 have those of the format, too
+    Sizes strides = format_strides(result.sizes(), format); // dimensions of size 1 have those of the format, too
     return result.strides() == IntList(strides) ? result : as_strided(result, result.sizes(), strides);
 }
 
@@ -78,7 +81,7 @@ void copy_into(const Tensor& target, const Tensor& source) {
     if ((to->key | from->key) & key::Private) return copy_between_devices(target, source);
     const Expression& expression = cast_expression(source.dtype(), lazy_bits(from), target.dtype(), lazy_bits(to));
     Tensor detour;
-    if (from->storage == to->storage && from != to) {   // overlapping copies go through fresh memory
+    if (from->storage == to->storage && from != to) { // overlapping copies go through fresh memory
         bool same = from->offset == to->offset && source.strides() == target.strides() && source.sizes() == target.sizes();
         if (!same) {
             detour = make_tensor(source.sizes(), source.dtype());
@@ -138,22 +141,25 @@ Tensor copy_to_write(const Tensor& self, std::initializer_list<Tensor> reads) {
 void refuse_target(const Operator& op, DType result, DType target) {
     const char *made = scalar_type_name(result), *given = scalar_type_name(target);
     switch (op.out_dtype) {
-        case OutDType::Castable:
-            KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s", made, given);
-            return;
-        case OutDType::Joined:
-            KINDLING_CHECK(Type, can_cast(result, target), "torch.cat(): input types can't be cast to the desired output type %s", given);
-            return;
-        case OutDType::Floats:
-            KINDLING_CHECK(Runtime, is_floating(target), "%s expects a floating point output tensor, but got %s", op.name(), given);
-            return;
-        case OutDType::Truth:
-            KINDLING_CHECK(Runtime, target == DType::Bool || target == DType::UInt8, "%s only supports bool tensor for result, got: %s", op.name(), given);
-            return;
-        default: break;
+    case OutDType::Castable:
+        KINDLING_CHECK(Runtime, can_cast(result, target), "result type %s can't be cast to the desired output type %s", made, given);
+        return;
+    case OutDType::Joined:
+        KINDLING_CHECK(Type, can_cast(result, target), "torch.cat(): input types can't be cast to the desired output type %s", given);
+        return;
+    case OutDType::Floats:
+        KINDLING_CHECK(Runtime, is_floating(target), "%s expects a floating point output tensor, but got %s", op.name(), given);
+        return;
+    case OutDType::Truth:
+        KINDLING_CHECK(Runtime, target == DType::Bool || target == DType::UInt8, "%s only supports bool tensor for result, got: %s",
+                       op.name(), given);
+        return;
+    default: break;
     }
-    if (op.form == Form::Inplace) fail(ErrorKind::Runtime, "the base given to %s has dtype %s but the operation's result requires dtype %s", op.name(), given, made);
-    if (!strcmp(op.name(), "nonzero")) fail(ErrorKind::Runtime, "nonzero: Expected out tensor to have scalar type %s but got scalar type%s", made, given);
+    if (op.form == Form::Inplace)
+        fail(ErrorKind::Runtime, "the base given to %s has dtype %s but the operation's result requires dtype %s", op.name(), given, made);
+    if (!strcmp(op.name(), "nonzero"))
+        fail(ErrorKind::Runtime, "nonzero: Expected out tensor to have scalar type %s but got scalar type%s", made, given);
     if (op.body == Body::Pointwise) fail(ErrorKind::Runtime, "Found dtype %s but expected %s", given, made);
     fail(ErrorKind::Runtime, "Expected out tensor to have dtype %s, but got %s instead", c_type_name(result), c_type_name(target));
 }
@@ -163,10 +169,11 @@ bool take_dtype(const Operator& op, Value* arguments, DType target) {
     bool taken = false;
     for (size_t i = 0; i < op.argument_count(); i++) {
         if (op.schema->arguments[i].type != Type::DType) continue;
-        const Value& usual = op.schema->arguments[i].default_value;   // randint's is int64, but not for an out
+        const Value& usual = op.schema->arguments[i].default_value; // randint's is int64, but not for an out
         if (arguments[i].is_none() || (!usual.is_none() && arguments[i].dtype == usual.dtype)) arguments[i] = Value(target), taken = true;
-        KINDLING_CHECK(Runtime, arguments[i].dtype == target || !op.functional->schema->factory, "dtype %s does not match dtype of out parameter (%s)",
-                       scalar_type_name(arguments[i].dtype), scalar_type_name(target));
+        KINDLING_CHECK(Runtime, arguments[i].dtype == target || !op.functional->schema->factory,
+                       "dtype %s does not match dtype of out parameter (%s)", scalar_type_name(arguments[i].dtype),
+                       scalar_type_name(target));
     }
     return taken;
 }
@@ -174,7 +181,9 @@ bool take_dtype(const Operator& op, Value* arguments, DType target) {
 void warn_of_expanded(const Tensor& self, const char* name, const char* also) {
     if (warn && is_expanded(*self.impl()))
         warn(format("Use of %s on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
-                    "This also applies to advanced indexing e.g. tensor[%s", name, also).c_str());
+                    "This also applies to advanced indexing e.g. tensor[%s",
+                    name, also)
+                 .c_str());
 }
 
 void check_inplace(const Operator& op, const Tensor& self, Value* arguments) {
@@ -190,7 +199,8 @@ void check_inplace(const Operator& op, const Tensor& self, Value* arguments) {
 
 void check_computed(const Operator& op, const Tensor& self, DType dtype, IntList sizes) {
     check_target(op, dtype, self.dtype());
-    KINDLING_CHECK(Runtime, sizes == self.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self.sizes()).c_str(), str(sizes).c_str());
+    KINDLING_CHECK(Runtime, sizes == self.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self.sizes()).c_str(),
+                   str(sizes).c_str());
 }
 
 void inplace_kernel(const Operator& op, Value* arguments, Value* results) {
@@ -246,11 +256,12 @@ int read_tensors(const Operator& op, const Value* arguments, TensorImpl** inputs
     return count;
 }
 
-void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, IntList sizes, IntList strides, TensorImpl* const* inputs, int input_count) {
+void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, IntList sizes, IntList strides, TensorImpl* const* inputs,
+                 int input_count) {
     check_target(op, dtype, out.dtype());
     check_device(out, meta);
     check_overlap(out, nullptr, 0);
-    const bool factory = op.functional->device_position != 0xff;   // of which PyTorch resizes the target without a word
+    const bool factory = op.functional->device_position != 0xff; // of which PyTorch resizes the target without a word
     if (!factory) fit_out(out, sizes, strides);
     else if (out.sizes() != sizes) resize_tensor(out, sizes, strides);
     const bool apart = op.functional->has(trait::OutApart), may_be_self = op.functional->has(trait::Inplace) && input_count;
@@ -259,15 +270,17 @@ void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, 
 }
 
 void out_kernel(const Operator& op, Value* arguments, Value* results) {
-    const bool list = op.schema->results.empty();   // one list of tensors
+    const bool list = op.schema->results.empty(); // one list of tensors
     size_t count = list ? 1 : op.schema->results.size(), first = op.argument_count() - count;
     TensorImpl* inputs[64];
     const int input_count = read_tensors(op, arguments, inputs);
     if (op.out_dtype == OutDType::Decides) take_dtype(op, arguments, arguments[first].tensor->dtype);
-    struct Owned {                   // nobody takes them if a check raises
+    struct Owned { // nobody takes them if a check raises
         Value* values;
         size_t count;
-        ~Owned() { while (count) values[--count].discard(); }
+        ~Owned() {
+            while (count) values[--count].discard();
+        }
     };
     Value computed[8];
     Owned rest{computed, count}, given{results, count};
@@ -286,8 +299,10 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     if (list) {
         std::vector<Tensor> made = computed[0].take_list();
         TensorList outs(arguments[first].tensors, arguments[first].size);
-        KINDLING_CHECK(Runtime, made.size() == outs.size(), "%s_out() expected an out= argument of size %zu, got size %zu", op.functional->name(), made.size(), outs.size());
-        for (size_t i = 0; i < made.size(); i++) op.has(trait::OutKeepsShape) ? static_cast<void>(copy_(outs[i], made[i])) : write(made[i], outs[i]);
+        KINDLING_CHECK(Runtime, made.size() == outs.size(), "%s_out() expected an out= argument of size %zu, got size %zu",
+                       op.functional->name(), made.size(), outs.size());
+        for (size_t i = 0; i < made.size(); i++)
+            op.has(trait::OutKeepsShape) ? static_cast<void>(copy_(outs[i], made[i])) : write(made[i], outs[i]);
         given.count = 0;
         return;
     }
@@ -301,4 +316,4 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     given.count = 0;
 }
 
-}  // namespace kindling
+} // namespace kindling

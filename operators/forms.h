@@ -66,7 +66,8 @@ bool take_dtype(const Operator& op, Value* arguments, DType target);
 /// All tensors that a call of an out= form reads, those in lists as well; returns how many there are, of up to 64.
 int read_tensors(const Operator& op, const Value* arguments, TensorImpl** inputs);
 /// Checks and fits an out= tensor for a result; `inputs` are those of read_tensors.
-void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, IntList sizes, IntList strides, TensorImpl* const* inputs, int input_count);
+void prepare_out(const Operator& op, const Tensor& out, DType dtype, bool meta, IntList sizes, IntList strides, TensorImpl* const* inputs,
+                 int input_count);
 /// Makes an out= tensor fit: resizes it, with torch's warning when it was neither empty nor of that size.
 void fit_out(const Tensor& out, IntList sizes, IntList strides);
 /// RuntimeError for a target without memory of a result that has some, and the reverse: neither can be written.
@@ -75,25 +76,32 @@ void check_device(const Tensor& out, bool meta);
 /// How one call of a scalar body reads its arguments.
 struct PointwisePlan : RefCounted {
     Expression expression;
-    int input_count = 0;                     // tensors, by schema position
+    int input_count = 0; // tensors, by schema position
     uint8_t input_position[12];
-    int scalar_count = 0;                    // run-time scalars, by schema position
+    int scalar_count = 0; // run-time scalars, by schema position
     uint8_t scalar_position[12];
-    DType scalar_type[12];                   // what they are converted to
-    bool scalar_checked[12];                 // a number that has no place in the operands' dtype is refused
-    DType compute;                           // what the operands were promoted to
-    bool rows = false;                       // the results lie in rows, however the operands lie
-    bool kept = false;                       // by the operator, for ever: nobody counts references to it
+    DType scalar_type[12];   // what they are converted to
+    bool scalar_checked[12]; // a number that has no place in the operands' dtype is refused
+    DType compute;           // what the operands were promoted to
+    bool rows = false;       // the results lie in rows, however the operands lie
+    bool kept = false;       // by the operator, for ever: nobody counts references to it
 };
 /// A plan while it is in use.
 class PlanRef {
 public:
     PlanRef() = default;
-    explicit PlanRef(const PointwisePlan* plan) : plan_(plan) {}   // takes over one reference
-    PlanRef(const PlanRef& other) : plan_(other.plan_) { if (plan_ && !plan_->kept) plan_->retain(); }
+    explicit PlanRef(const PointwisePlan* plan) : plan_(plan) {} // takes over one reference
+    PlanRef(const PlanRef& other) : plan_(other.plan_) {
+        if (plan_ && !plan_->kept) plan_->retain();
+    }
     PlanRef(PlanRef&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
-    PlanRef& operator=(PlanRef other) noexcept { std::swap(plan_, other.plan_); return *this; }
-    ~PlanRef() { if (plan_ && !plan_->kept && plan_->drop()) delete plan_; }
+    PlanRef& operator=(PlanRef other) noexcept {
+        std::swap(plan_, other.plan_);
+        return *this;
+    }
+    ~PlanRef() {
+        if (plan_ && !plan_->kept && plan_->drop()) delete plan_;
+    }
     const PointwisePlan* operator->() const { return plan_; }
     const PointwisePlan& operator*() const { return *plan_; }
 
@@ -107,4 +115,4 @@ inline constexpr int kept_plans = 256;
 /// The number in run-time slot `which`, in the slot's dtype.
 Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, int which);
 
-}  // namespace kindling
+} // namespace kindling

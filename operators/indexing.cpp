@@ -22,16 +22,17 @@ using library::Write;
 /// replace. `self` is permuted so that those dimensions stand together, as NumPy has it.
 struct Places {
     Tensor self;
-    std::vector<Tensor> indices;      // one per indexed dimension
-    int first = 0, count = 0;         // the indexed dimensions of `self`
-    Sizes shape;                      // of the broadcast indices
-    Sizes result;                     // before, shape, after
+    std::vector<Tensor> indices; // one per indexed dimension
+    int first = 0, count = 0;    // the indexed dimensions of `self`
+    Sizes shape;                 // of the broadcast indices
+    Sizes result;                // before, shape, after
 };
 
 [[noreturn]] Tensor refused_gradient(const Tensor&, Text message) { fail(ErrorKind::Runtime, "%s", std::string(message).c_str()); }
 bool is_mask(const Tensor& index) { return index.dtype() == DType::Bool || index.dtype() == DType::UInt8; }
 void warn_of_bytes(const Tensor& mask) {
-    if (mask.dtype() == DType::UInt8 && warn) warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+    if (mask.dtype() == DType::UInt8 && warn)
+        warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
 }
 
 /// `at`: the first dimension that it covers.
@@ -52,9 +53,14 @@ Arrangement arrange(int64_t ndim, TensorList indices) {
     bool started = false;
     for (const Tensor& index : indices) {
         if (!index.defined()) continue;
-        if (!started) { places.shape = index.sizes(); started = true; continue; }
-        try { places.shape = broadcast_sizes(places.shape, index.sizes()); }
-        catch (const Error&) {
+        if (!started) {
+            places.shape = index.sizes();
+            started = true;
+            continue;
+        }
+        try {
+            places.shape = broadcast_sizes(places.shape, index.sizes());
+        } catch (const Error&) {
             std::string shapes;
             for (const Tensor& each : indices)
                 if (each.defined()) shapes += (shapes.empty() ? "" : ", ") + str(each.sizes());
@@ -73,7 +79,8 @@ Arrangement arrange(int64_t ndim, TensorList indices) {
         while (first < indices.size() && !indices[first].defined()) first++;
         places.first = static_cast<int>(first);
     } else {
-        for (size_t d = 0; d < indices.size(); d++) if (indices[d].defined()) places.order.push_back(static_cast<int64_t>(d));
+        for (size_t d = 0; d < indices.size(); d++)
+            if (indices[d].defined()) places.order.push_back(static_cast<int64_t>(d));
         for (int64_t d = 0; d < ndim; d++)
             if (d >= static_cast<int64_t>(indices.size()) || !indices[static_cast<size_t>(d)].defined()) places.order.push_back(d);
         places.first = 0;
@@ -87,15 +94,19 @@ void check_index(const Tensor& index) {
                    "tensors used as indices must be long, int, byte or bool tensors");
 }
 void check_count(size_t count, int64_t dims, int64_t shown_dims, int64_t merged = 0) {
-    KINDLING_CHECK(Index, static_cast<int64_t>(count) <= dims, "too many indices for tensor of dimension %ld (got %zu)", shown_dims, count + static_cast<size_t>(merged));
+    KINDLING_CHECK(Index, static_cast<int64_t>(count) <= dims, "too many indices for tensor of dimension %ld (got %zu)", shown_dims,
+                   count + static_cast<size_t>(merged));
 }
 
 Places prepare(const Tensor& self, TensorList given) {
     std::vector<Tensor> indices;
     Sizes all_sizes = self.sizes(), all_strides = self.strides();
-    int64_t merged = 0;   // dimensions that a mask made one with the next
+    int64_t merged = 0; // dimensions that a mask made one with the next
     for (const Tensor& index : given) {
-        if (!index.defined()) { indices.emplace_back(); continue; }
+        if (!index.defined()) {
+            indices.emplace_back();
+            continue;
+        }
         if (is_mask(index)) {
             warn_of_bytes(index);
             int64_t at = static_cast<int64_t>(indices.size());
@@ -114,7 +125,7 @@ Places prepare(const Tensor& self, TensorList given) {
                 continue;
             }
             Tensor where = nonzero(index);
-            if (index.dim() == 0) {           // a 0-d mask adds a dimension of size 0 or 1: handled by the caller's unsqueeze
+            if (index.dim() == 0) { // a 0-d mask adds a dimension of size 0 or 1: handled by the caller's unsqueeze
                 indices.push_back(zeros({where.size(0)}, DType::Int64));
                 continue;
             }
@@ -148,10 +159,10 @@ Places prepare(const Tensor& self, TensorList given) {
 struct Offsets {
     int64_t count, scale = 1;
     library::Scratch<int64_t> sums;
-    Tensor index;  // of one dimension
+    Tensor index; // of one dimension
     const int64_t* values = nullptr;
-    explicit Offsets(const Places& places);                                                  // for each combination of indices
-    Offsets(const Tensor& self, int64_t dim, const Tensor& index, const char* operation);    // along one dimension
+    explicit Offsets(const Places& places);                                               // for each combination of indices
+    Offsets(const Tensor& self, int64_t dim, const Tensor& index, const char* operation); // along one dimension
 };
 
 Offsets::Offsets(const Places& places) : count(checked_numel(places.shape)), sums(count), values(sums.data) {
@@ -164,14 +175,17 @@ Offsets::Offsets(const Places& places) : count(checked_numel(places.shape)), sum
         Tensor whole = plain ? given : contiguous(expand(given, places.shape));
         int64_t dim = places.first + i, size = places.self.size(dim);
         const int64_t* bad = library::add_offsets(sums.data, whole.data_ptr<int64_t>(), count, size, places.self.stride(dim), i == 0);
-        KINDLING_CHECK(Index, !bad || !checked_numel(places.result), "index %ld is out of bounds for dimension %ld with size %ld", *bad, dim, size);   // of nothing none is read
+        KINDLING_CHECK(Index, !bad || !checked_numel(places.result), "index %ld is out of bounds for dimension %ld with size %ld", *bad,
+                       dim, size); // of nothing none is read
     }
 }
 
 Offsets::Offsets(const Tensor& self, int64_t dim, const Tensor& given, const char* operation) : count(given.numel()), sums(0) {
     KINDLING_CHECK(Index, given.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld", operation, given.dim());
-    KINDLING_CHECK(Runtime, given.dtype() == DType::Int64 || given.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(given.dtype()));
-    KINDLING_CHECK(Runtime, !given.is_meta(), "%s: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!", operation);
+    KINDLING_CHECK(Runtime, given.dtype() == DType::Int64 || given.dtype() == DType::Int32,
+                   "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(given.dtype()));
+    KINDLING_CHECK(Runtime, !given.is_meta(),
+                   "%s: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!", operation);
     index = contiguous(to(given, DType::Int64));
     values = index.data_ptr<int64_t>();
     if (self.dim()) scale = self.stride(dim);
@@ -182,12 +196,22 @@ library::Indexed describe(const Tensor& self, int first, int count, const Offset
     const TensorImpl* impl = self.impl();
     const int64_t *sizes = impl->shape, *strides = impl->shape + impl->ndim;
     int after = first + count;
-    return {self.dtype(), first, impl->ndim - after, sizes, strides, sizes + after, strides + after, offsets.values, offsets.count, offsets.scale};
+    return {self.dtype(),  first,           impl->ndim - after, sizes,         strides,
+            sizes + after, strides + after, offsets.values,     offsets.count, offsets.scale};
 }
 
 library::Indexed indexed_along(const Array& self, int64_t dim, const Array& index) {
     const int64_t *sizes = self.sizes().data(), *strides = self.strides().data();
-    return {self.dtype(), static_cast<int>(dim), static_cast<int>(self.dim() - dim - 1), sizes, strides, sizes + dim + 1, strides + dim + 1, index.data_ptr<int64_t>(), index.numel(), self.stride(dim)};
+    return {self.dtype(),
+            static_cast<int>(dim),
+            static_cast<int>(self.dim() - dim - 1),
+            sizes,
+            strides,
+            sizes + dim + 1,
+            strides + dim + 1,
+            index.data_ptr<int64_t>(),
+            index.numel(),
+            self.stride(dim)};
 }
 
 /// Where PyTorch puts what is gathered: its iterator walks the tensor with steps of 0 where it is indexed, and the indices with steps
@@ -225,7 +249,8 @@ bool in_order_of(const Sizes& strides, size_t first, size_t shape, size_t count,
     for (size_t i = 0; i <= rank; i++) {
         if (i == start)
             for (size_t d = 0; d < count; d++) dims.push_back(static_cast<int64_t>(first + d));
-        if (i < rank && (i < start || i >= start + shape)) dims.push_back(static_cast<int64_t>(order[i] < first ? order[i] : order[i] - shape + count));
+        if (i < rank && (i < start || i >= start + shape))
+            dims.push_back(static_cast<int64_t>(order[i] < first ? order[i] : order[i] - shape + count));
     }
     start_of = static_cast<int>(start);
     return true;
@@ -249,8 +274,7 @@ Tensor clone_to_take(const Tensor& self, const Tensor& source) {
 bool chooses_elements(const Tensor& self, TensorList indices) {
     if (indices.size() != 1 || !indices[0].defined() || !self.dim() || !self.is_contiguous()) return false;
     const Tensor& mask = indices[0];
-    return is_mask(mask) && mask.sizes() == self.sizes() &&
-           self.device().type == DeviceType::CPU && mask.device().type == DeviceType::CPU;
+    return is_mask(mask) && mask.sizes() == self.sizes() && self.device().type == DeviceType::CPU && mask.device().type == DeviceType::CPU;
 }
 
 Tensor chosen_elements(const Tensor& self, const Tensor& given) {
@@ -276,7 +300,8 @@ Tensor as_masked_fill(const Tensor& self, TensorList indices, const Tensor& valu
     for (size_t i = 0; i < indices.size(); i++) {
         if (!indices[i].defined()) continue;
         check_mask(self, indices[i], static_cast<int64_t>(i));
-        KINDLING_CHECK(Runtime, indices[i].dtype() == DType::Bool, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char");
+        KINDLING_CHECK(Runtime, indices[i].dtype() == DType::Bool,
+                       "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char");
     }
     if (self.dtype() == values.dtype()) return values;
     const Scalar number = values.item_scalar();
@@ -288,16 +313,22 @@ void put(const Tensor& self, TensorList indices, const Tensor& given, Write writ
     const Tensor values = write == Write::Set ? as_masked_fill(self, indices, given) : given;
     if (!is_masked_fill(indices, given)) {
         check_apart(self, *given.impl(), true);
-        for (const Tensor& each : indices) if (each.defined()) check_apart(self, *each.impl(), true);
+        for (const Tensor& each : indices)
+            if (each.defined()) check_apart(self, *each.impl(), true);
     }
     auto check_dtype = [&] {
-        KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+        KINDLING_CHECK(Runtime, self.dtype() == values.dtype(),
+                       "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                        scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
     };
     Places places = prepare(self, indices);
     Sizes check;
-    try { check = broadcast_sizes(values.sizes(), places.result); }
-    catch (const Error&) { check.clear(); check.push_back(-1); }
+    try {
+        check = broadcast_sizes(values.sizes(), places.result);
+    } catch (const Error&) {
+        check.clear();
+        check.push_back(-1);
+    }
     KINDLING_CHECK(Runtime, IntList(check) == IntList(places.result),
                    "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
                    str(values.sizes()).c_str(), str(places.result).c_str());
@@ -312,10 +343,10 @@ void put(const Tensor& self, TensorList indices, const Tensor& given, Write writ
 
 /// Elements at places that whole numbers say. Masks are not for this: how many elements they choose follows from values.
 struct Gathering {
-    static constexpr int most = 6;          // indices
-    Sizes order;                            // of the dimensions of what is indexed
+    static constexpr int most = 6; // indices
+    Sizes order;                   // of the dimensions of what is indexed
     int first = 0, count = 0;
-    int64_t places = 0;                     // how many there are
+    int64_t places = 0; // how many there are
 };
 
 bool by_numbers(TensorList indices) {
@@ -329,7 +360,8 @@ bool by_numbers(TensorList indices) {
 
 /// Checks the indices, and says that they are read, each broadcast to the shape of all. Gives that, and the result's sizes.
 Gathering gathers(KernelCall& call, const Tensor& self, TensorList indices, Sizes& shape, Sizes& result) {
-    for (const Tensor& each : indices) if (each.defined()) check_index(each);
+    for (const Tensor& each : indices)
+        if (each.defined()) check_index(each);
     check_count(indices.size(), self.dim(), self.dim());
     Arrangement a = arrange(self.dim(), indices);
     Gathering g;
@@ -337,11 +369,13 @@ Gathering gathers(KernelCall& call, const Tensor& self, TensorList indices, Size
     const auto first = static_cast<size_t>(a.first), after = first + static_cast<size_t>(a.count);
     for (size_t i = 0; i < a.order.size(); i++) {
         const int64_t size = self.sizes()[static_cast<size_t>(a.order[i])];
-        if (i == first) for (int64_t each : a.shape) result.push_back(each);
+        if (i == first)
+            for (int64_t each : a.shape) result.push_back(each);
         if (i < first || i >= after) result.push_back(size);
         else KINDLING_CHECK(Index, size || !g.places || call.on_meta(), "index is out of bounds for dimension with size 0");
     }
-    if (first == a.order.size()) for (int64_t each : a.shape) result.push_back(each);
+    if (first == a.order.size())
+        for (int64_t each : a.shape) result.push_back(each);
     int said = 0;
     for (const Tensor& each : indices)
         if (each.defined()) call.reads(each.sizes() == IntList(a.shape) ? each : expand(each, a.shape), DType::Int64), said++;
@@ -368,12 +402,23 @@ struct Gathered {
         }
         if (!g.count) std::memset(offsets, 0, static_cast<size_t>(g.places) * sizeof(int64_t));
         const auto after = static_cast<size_t>(g.first + g.count);
-        where = {self.dtype(), g.first, static_cast<int>(sizes.size() - after), sizes.data(), strides.data(), sizes.data() + after, strides.data() + after, offsets, g.places, 1};
+        where = {self.dtype(),
+                 g.first,
+                 static_cast<int>(sizes.size() - after),
+                 sizes.data(),
+                 strides.data(),
+                 sizes.data() + after,
+                 strides.data() + after,
+                 offsets,
+                 g.places,
+                 1};
     }
 };
 
 /// index_put: writes, or adds, `values` at the places of `self`, or of a copy of it.
-struct Scattering : Gathering { Write how = Write::Set; };
+struct Scattering : Gathering {
+    Write how = Write::Set;
+};
 
 Scattering scatters(KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values, bool accumulate, bool in_place) {
     Scattering s;
@@ -381,22 +426,30 @@ Scattering scatters(KernelCall& call, const Tensor& self, TensorList indices, co
     else call.gives_copy(self).preserves(self).written_as_it_lies();
     if (!by_numbers(indices) || (in_place && values.storage() == self.storage())) return call.declines(), s;
     if (in_place && !call.on_meta())
-        for (const Tensor& each : indices) if (each.defined()) check_apart(self, *each.impl(), true);
+        for (const Tensor& each : indices)
+            if (each.defined()) check_apart(self, *each.impl(), true);
     Sizes shape, sizes;
     static_cast<Gathering&>(s) = gathers(call, self, indices, shape, sizes);
     s.how = accumulate ? Write::Add : Write::Set;
     Sizes check;
-    try { check = broadcast_sizes(values.sizes(), sizes); }
-    catch (const Error&) { check.clear(); check.push_back(-1); }
-    KINDLING_CHECK(Runtime, IntList(check) == IntList(sizes), "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+    try {
+        check = broadcast_sizes(values.sizes(), sizes);
+    } catch (const Error&) {
+        check.clear();
+        check.push_back(-1);
+    }
+    KINDLING_CHECK(Runtime, IntList(check) == IntList(sizes),
+                   "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
                    str(values.sizes()).c_str(), str(sizes).c_str());
-    KINDLING_CHECK(Runtime, self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+    KINDLING_CHECK(Runtime, self.dtype() == values.dtype(),
+                   "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                    scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
     call.reads(values.sizes() == IntList(sizes) ? values : expand(values, sizes));
     call.costs(checked_numel(sizes));
     return s;
 }
-constexpr auto put_at_places = [](const Scattering& s, const Array& a, const Array& b, const Array& c, const Array& d, const Array& e, const Array& f, const Array& values, const Array& result, Workspace room) {
+constexpr auto put_at_places = [](const Scattering& s, const Array& a, const Array& b, const Array& c, const Array& d, const Array& e,
+                                  const Array& f, const Array& values, const Array& result, Workspace room) {
     if (!s.places) return;
     const Gathered at(s, result, {&a, &b, &c, &d, &e, &f}, room.as<int64_t>());
     library::write_places(at.where, result.data(), values.data(), s.how);
@@ -405,14 +458,16 @@ constexpr auto put_at_places = [](const Scattering& s, const Array& a, const Arr
 int64_t selected_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index) {
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Index, index.dim() <= 1, "index_select(): Index is supposed to be a vector");
-    KINDLING_CHECK(Runtime, self.dim() || index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got %ld value(s)", index.numel());
+    KINDLING_CHECK(Runtime, self.dim() || index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got %ld value(s)",
+                   index.numel());
     Sizes sizes = self.sizes();
     if (self.dim()) sizes[static_cast<size_t>(dim)] = index.numel();
-    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "index_select(): Expected dtype int32 or int64 for index");
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32,
+                   "index_select(): Expected dtype int32 or int64 for index");
     call.reads_as_it_lies(self);
     call.reads(index, DType::Int64);
     call.gives(sizes, self.dtype());
-    call.runs_if_empty();     // indices are checked all the same
+    call.runs_if_empty(); // indices are checked all the same
     return dim;
 }
 
@@ -447,8 +502,9 @@ private:
         self_strides = self.dim() ? Sizes(self.strides()) : Sizes{1};
         if (one) other_strides = Sizes(sizes.size(), 0);
         else other_strides = other.dim() ? Sizes(other.strides()) : Sizes{1};
-        along = {self.dtype(), static_cast<int>(sizes.size()), static_cast<int>(dim), sizes.data(), index_strides.data(),
-                 self_strides.data(), other_strides.data(), index.data_ptr<int64_t>(), self.dim() ? self.size(dim) : 1};
+        along = {self.dtype(),         static_cast<int>(sizes.size()), static_cast<int>(dim),
+                 sizes.data(),         index_strides.data(),           self_strides.data(),
+                 other_strides.data(), index.data_ptr<int64_t>(),      self.dim() ? self.size(dim) : 1};
     }
 };
 
@@ -460,47 +516,57 @@ Sizes without(const Tensor& t, int64_t dim) {
 
 /// As torch's index_add and index_reduce, and as its index_copy.
 void check_added(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* operation) {
-    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld with type: %s and size: %s", operation,
-                   index.dim(), scalar_type_name(index.dtype()), str(index.sizes()).c_str());
-    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
-    KINDLING_CHECK(Runtime, dim == 0 || dim < source.dim(), "%s(): Indexing dim %ld is out of bounds of the source tensor with size %s", operation,
-                   dim, str(source.sizes()).c_str());
-    if (source.dim() || index.numel() != 1)   // size(dim) refuses a number
-        KINDLING_CHECK(Runtime, index.numel() == source.size(dim), "%s(): Number of indices (%ld) should be equal to source.size(dim): (%ld), for dim: %ld",
-                       operation, index.numel(), source.size(dim), dim);
-    KINDLING_CHECK(Runtime, self.dim() == source.dim() && without(self, dim) == without(source, dim), "source tensor shape must match self tensor shape, "
-                   "excluding the specified dimension. Got self.shape = %s source.shape = %s", str(self.sizes()).c_str(), str(source.sizes()).c_str());
+    KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index is supposed to be a vector, but got dim: %ld with type: %s and size: %s",
+                   operation, index.dim(), scalar_type_name(index.dtype()), str(index.sizes()).c_str());
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32,
+                   "%s(): Expected dtype int32/int64 for index but got: %s", operation, scalar_type_name(index.dtype()));
+    KINDLING_CHECK(Runtime, dim == 0 || dim < source.dim(), "%s(): Indexing dim %ld is out of bounds of the source tensor with size %s",
+                   operation, dim, str(source.sizes()).c_str());
+    if (source.dim() || index.numel() != 1) // size(dim) refuses a number
+        KINDLING_CHECK(Runtime, index.numel() == source.size(dim),
+                       "%s(): Number of indices (%ld) should be equal to source.size(dim): (%ld), for dim: %ld", operation, index.numel(),
+                       source.size(dim), dim);
+    KINDLING_CHECK(Runtime, self.dim() == source.dim() && without(self, dim) == without(source, dim),
+                   "source tensor shape must match self tensor shape, "
+                   "excluding the specified dimension. Got self.shape = %s source.shape = %s",
+                   str(self.sizes()).c_str(), str(source.sizes()).c_str());
 }
 void check_copied(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* operation) {
     int64_t count = index.numel();
     KINDLING_CHECK(Index, index.dim() <= 1, "%s(): Index should have dimension 1 or 0 (got %ld)", operation, index.dim());
-    KINDLING_CHECK(Index, source.dim() || count == 1, "%s(): When source is scalar, index should have one element (got %ld)", operation, count);
-    KINDLING_CHECK(Index, source.dim() == self.dim() || !source.dim() || !self.dim(), "%s(): When source and destination are not scalars, their "
-                   "dimensionality must match. Source dimensionality (%ld), destination dimensionality (%ld)", operation, source.dim(), self.dim());
-    KINDLING_CHECK(Runtime, without(self, dim) == without(source, dim), "%s(): Source/destination tensor must have same slice shapes. Destination slice "
-                   "shape: %s at dimension %ld and source slice shape: %s at dimension 0.", operation, str(without(self, dim)).c_str(), dim,
-                   str(without(source, dim)).c_str());
-    KINDLING_CHECK(Index, !source.dim() || count == source.size(dim), "%s(): Number of indices (%ld) should be equal to source.size(dim) (%ld)",
-                   operation, count, source.size(dim));
+    KINDLING_CHECK(Index, source.dim() || count == 1, "%s(): When source is scalar, index should have one element (got %ld)", operation,
+                   count);
+    KINDLING_CHECK(Index, source.dim() == self.dim() || !source.dim() || !self.dim(),
+                   "%s(): When source and destination are not scalars, their "
+                   "dimensionality must match. Source dimensionality (%ld), destination dimensionality (%ld)",
+                   operation, source.dim(), self.dim());
+    KINDLING_CHECK(Runtime, without(self, dim) == without(source, dim),
+                   "%s(): Source/destination tensor must have same slice shapes. Destination slice "
+                   "shape: %s at dimension %ld and source slice shape: %s at dimension 0.",
+                   operation, str(without(self, dim)).c_str(), dim, str(without(source, dim)).c_str());
+    KINDLING_CHECK(Index, !source.dim() || count == source.size(dim),
+                   "%s(): Number of indices (%ld) should be equal to source.size(dim) (%ld)", operation, count, source.size(dim));
 }
 
 /// What index_add, index_copy and index_fill do: write `source` to the places of `index` along `dim`.
 struct RowWrites {
     int64_t dim;
     Write how;
-    bool by_element;        // rows of one element
+    bool by_element; // rows of one element
 };
 
-RowWrites writes_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how, const char* operation) {
+RowWrites writes_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how,
+                      const char* operation) {
     dim = wrap_dim(dim, self.dim());
     KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "%s(): self (%s) and source (%s) must have the same scalar type", operation,
                    scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
     if (how == Write::Add) check_added(self, dim, index, source, operation);
     else check_copied(self, dim, index, source, operation);
-    const bool some = source.numel(), by_element = dim == self.dim() - 1 && source.dim() == self.dim() && !(how == Write::Add && is_half(self.dtype()));
+    const bool some = source.numel(),
+               by_element = dim == self.dim() - 1 && source.dim() == self.dim() && !(how == Write::Add && is_half(self.dtype()));
     call.gives_copy(self).written_as_it_lies().copied_on_the_way(some && self.dim() && (by_element ? dim > 0 : how == Write::Add));
-    if (some) call.runs_if_empty();                          // indices are checked all the same
-    if (!some) {                                             // the indices are not looked at
+    if (some) call.runs_if_empty(); // indices are checked all the same
+    if (!some) {                    // the indices are not looked at
         call.reads(Tensor());
         call.reads(Tensor());
     } else if (by_element) {
@@ -516,7 +582,7 @@ RowWrites writes_rows(KernelCall& call, const Tensor& self, int64_t dim, const T
 void check_rows(const RowWrites& rows, const Array& self, const Array& index) {
     const int64_t size = self.dim() ? self.size(rows.dim) : 1;
     const int64_t* bad = library::find_outside(index.data_ptr<int64_t>(), index.numel(), size);
-    if (rows.how == Write::Add && self.dim() == 2)   // as torch: by way of scatter_add
+    if (rows.how == Write::Add && self.dim() == 2) // as torch: by way of scatter_add
         KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, rows.dim, size);
     KINDLING_CHECK(Index, !bad, "index out of range in self");
 }
@@ -532,7 +598,7 @@ constexpr auto write_rows = [](const RowWrites& rows, const Array& index, const 
     if (rows.by_element) {
         AlongCall call(result, rows.dim, index, source, source.sizes());
         const int64_t* bad = call.write(from, result, source, rows.how);
-        if (rows.how == Write::Add && result.dim() == 2) call.check(bad);   // as torch: by way of scatter_add
+        if (rows.how == Write::Add && result.dim() == 2) call.check(bad); // as torch: by way of scatter_add
         KINDLING_CHECK(Index, !bad, "index out of range in self");
         return;
     }
@@ -551,7 +617,10 @@ void check_filled(const Tensor& self, const Tensor& index, bool complex) {
     KINDLING_CHECK(Runtime, self.is_complex() || !complex, "index_fill_(): Converting complex Scalar to non-complex type is not supported");
 }
 
-struct RowFills { int64_t dim; bool by_element; };
+struct RowFills {
+    int64_t dim;
+    bool by_element;
+};
 
 /// index_fill: a number at the places; negative ones count from the end.
 RowFills fills_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
@@ -559,15 +628,17 @@ RowFills fills_rows(KernelCall& call, const Tensor& self, int64_t dim, const Ten
     call.reads(index);
     call.reads(value, self.dtype());
     auto row = static_cast<int64_t>(self.element_size());
-    for (int64_t d = 0; d < self.dim(); d++) if (d != dim) row *= self.size(d);
+    for (int64_t d = 0; d < self.dim(); d++)
+        if (d != dim) row *= self.size(d);
     const bool by_element = dim == self.dim() - 1;
     call.gives_copy(self).preserves(self).written_as_it_lies().copied_on_the_way(by_element && dim > 0 && index.numel());
     call.needs_workspace(index.numel() * (static_cast<int64_t>(sizeof(int64_t)) + (by_element ? 0 : row)));
-    if (row) call.runs_if_empty();                           // indices are checked all the same
+    if (row) call.runs_if_empty(); // indices are checked all the same
     return {dim, by_element};
 }
 
-constexpr auto fill_rows = [](const RowFills& rows, const Array& index, const Array& value, const Array& from, const Array& result, const Workspace& room) {
+constexpr auto fill_rows = [](const RowFills& rows, const Array& index, const Array& value, const Array& from, const Array& result,
+                              const Workspace& room) {
     const int64_t count = index.numel(), size = result.dim() ? result.size(rows.dim) : 1;
     if (!count) return;
     int64_t* places = room.as<int64_t>();
@@ -600,23 +671,27 @@ constexpr auto fill_rows = [](const RowFills& rows, const Array& index, const Ar
 };
 
 void check_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor* source, const char* operation) {
-    if (index.numel() == 0) return;   // of any dtype
-    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index", operation);
+    if (index.numel() == 0) return; // of any dtype
+    KINDLING_CHECK(Runtime, index.dtype() == DType::Int64 || index.dtype() == DType::Int32, "%s(): Expected dtype int32/int64 for index",
+                   operation);
     auto dims = [](const Tensor& t) { return std::max<int64_t>(t.dim(), 1); };
     auto size = [](const Tensor& t, int64_t d) { return t.dim() ? t.size(d) : 1; };
-    KINDLING_CHECK(Runtime, dims(self) == dims(index), "Index tensor must have the same number of dimensions as %s tensor", source ? "self" : "input");
+    KINDLING_CHECK(Runtime, dims(self) == dims(index), "Index tensor must have the same number of dimensions as %s tensor",
+                   source ? "self" : "input");
     bool fits = true;
     for (int64_t d = 0; d < dims(index); d++) {
         bool here = d == dim || size(index, d) <= size(self, d);
         if (!source)
-            KINDLING_CHECK(Runtime, here, "Size does not match at dimension %ld expected index %s to be no larger than self %s apart from dimension %ld",
+            KINDLING_CHECK(Runtime, here,
+                           "Size does not match at dimension %ld expected index %s to be no larger than self %s apart from dimension %ld",
                            d, str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim);
         fits &= here;
     }
     if (!source) return;
     for (int64_t d = 0; d < dims(index) && fits; d++) fits = size(index, d) <= size(*source, d);
     KINDLING_CHECK(Runtime, dims(index) == dims(*source), "Index tensor must have the same number of dimensions as src tensor");
-    KINDLING_CHECK(Runtime, fits, "Expected index %s to be no larger than self %s apart from dimension %ld and to be no larger size than src %s",
+    KINDLING_CHECK(Runtime, fits,
+                   "Expected index %s to be no larger than self %s apart from dimension %ld and to be no larger size than src %s",
                    str(index.sizes()).c_str(), str(self.sizes()).c_str(), dim, str(source->sizes()).c_str());
 }
 
@@ -628,14 +703,15 @@ void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const T
 struct Scatters {
     int64_t dim;
     Write how;
-    bool one;                       // one number for all places
+    bool one; // one number for all places
 };
 
 /// Self with `source` written to the places of `index` along `dim`. `one`: source is a number, for all of them.
-Scatters scatters(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how, bool one = false) {
-    const bool wide = (how == Write::Add || how == Write::Mul) && is_half(self.dtype());   // rounded once, at the end
+Scatters scatters(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how,
+                  bool one = false) {
+    const bool wide = (how == Write::Add || how == Write::Mul) && is_half(self.dtype()); // rounded once, at the end
     const bool some = index.numel();
-    if (some) call.runs_if_empty();                          // indices are checked all the same; of an index without elements neither shape nor dtype is looked at
+    if (some) call.runs_if_empty(); // indices are checked all the same; of an index without elements neither shape nor dtype is looked at
     call.reads_as_it_lies(some ? index : Tensor(), DType::Int64);
     call.reads_as_it_lies(some ? source : Tensor(), wide ? DType::Float32 : source.dtype());
     KernelCall::Result& result = call.gives_copy(self).written_as_it_lies().copied_on_the_way(some && dim > 0);
@@ -643,15 +719,17 @@ Scatters scatters(KernelCall& call, const Tensor& self, int64_t dim, const Tenso
     return {dim, how, one};
 }
 
-Scatters scattered(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how, const char* operation) {
+Scatters scattered(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how,
+                   const char* operation) {
     dim = wrap_dim(dim, self.dim());
     check_scatter(self, dim, index, source, operation);
     return scatters(call, self, dim, index, source, how);
 }
 
 /// The same with a number for all places.
-Scatters number_scattered(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Write how, const char* operation) {
-    if (!index.numel()) {                                                       // the dimension is still looked at
+Scatters number_scattered(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Write how,
+                          const char* operation) {
+    if (!index.numel()) { // the dimension is still looked at
         wrap_dim(dim, std::max<int64_t>(self.dim(), 1));
         return scatters(call, self, 0, index, self, how, true);
     }
@@ -688,11 +766,13 @@ Scalar identity_of(Write how, DType dtype) {
 Write reduce_mode(Text reduce, const char* operation) {
     if (reduce == "add" || reduce == "sum") return Write::Add;
     if (reduce == "multiply" || reduce == "prod") return Write::Mul;
-    if (reduce == "amin" || (reduce == "min" && operation[7] == '_')) return Write::Min;   // scatter_reduce knows these too
+    if (reduce == "amin" || (reduce == "min" && operation[7] == '_')) return Write::Min; // scatter_reduce knows these too
     if (reduce == "amax" || (reduce == "max" && operation[7] == '_')) return Write::Max;
     if (reduce == "mean") return Write::Add;
-    fail(ErrorKind::Runtime, operation[0] == 's' && operation[7] == 0 ? "reduce argument must be either add or multiply."
-                                                                      : "reduce argument must be either sum, prod, mean, amax or amin, got %s.", std::string(reduce).c_str());
+    fail(ErrorKind::Runtime,
+         operation[0] == 's' && operation[7] == 0 ? "reduce argument must be either add or multiply."
+                                                  : "reduce argument must be either sum, prod, mean, amax or amin, got %s.",
+         std::string(reduce).c_str());
 }
 
 /// The gradient of gather as a sparse tensor: an element for each that was gathered.
@@ -713,17 +793,22 @@ Tensor gathered_places(const Tensor& grad, IntList sizes, int64_t dim, const Ten
     return _sparse_coo_tensor_unsafe(stack(lines, 0), values, sizes);
 }
 
-}  // namespace
-}  // namespace kindling
+} // namespace
+} // namespace kindling
 
 OPERATORS(indexing) {
-    declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {
-        doc("Elements at places given by index tensors or masks, as self[indices]"), shape_by_value(), linear(), raises_by_value(), takes_float8(), in(space::Hidden),
+    declare("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor")({
+        doc("Elements at places given by index tensors or masks, as self[indices]"),
+        shape_by_value(),
+        linear(),
+        raises_by_value(),
+        takes_float8(),
+        in(space::Hidden),
         batches([](const Tensor& self, TensorList indices) {
             std::vector<Tensor> all{self};
             size_t first = indices.size(), last = 0;
             int64_t rank = 0;
-            bool simple = true;                               // integers, side by side
+            bool simple = true; // integers, side by side
             for (size_t i = 0; i < indices.size(); i++) {
                 all.push_back(indices[i]);
                 if (!indices[i].defined()) continue;
@@ -740,7 +825,8 @@ OPERATORS(indexing) {
                 std::vector<Tensor> list(m.has(self) ? 1 : 0);
                 for (const Tensor& each : indices) {
                     Tensor index = m.bare(each);
-                    if (m.has(each)) for (int64_t d = each.dim(); d < rank; d++) index = unsqueeze(index, 1);
+                    if (m.has(each))
+                        for (int64_t d = each.dim(); d < rank; d++) index = unsqueeze(index, 1);
                     list.push_back(index);
                 }
                 if (!mapped) return index(m.bare(self), list);
@@ -754,39 +840,45 @@ OPERATORS(indexing) {
                 Tensor result = index(m.bare(self), list);
                 if (!before) return result;
                 Sizes order{m.has(self) ? 0 : before};
-                const int64_t start = m.has(self) ? 1 + rank : 0, places = m.has(self) ? 1 : before + 1;   // of the dimensions before, and of the indices
+                const int64_t start = m.has(self) ? 1 + rank : 0,
+                              places = m.has(self) ? 1 : before + 1; // of the dimensions before, and of the indices
                 for (int64_t d = 0; d < before; d++) order.push_back(start + d);
                 for (int64_t d = 0; d < rank; d++) order.push_back(places + d);
                 for (int64_t d = static_cast<int64_t>(order.size()); d < result.dim(); d++) order.push_back(d);
                 return permute(result, order);
             });
         }),
-        kernel([](KernelCall& call, const Tensor& self, TensorList indices) {
-            KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
-            if (!by_numbers(indices)) return call.declines(), Gathering();
-            call.on(self.device());
-            Sizes shape, sizes;
-            Gathering g = gathers(call, self, indices, shape, sizes);
-            call.reads_as_it_lies(self);
-            KernelCall::Result& result = call.gives(sizes, self.dtype());
-            if (g.count == 1 && self.is_contiguous() && call.input(0).tensor->contiguous) return g;   // rows
-            Sizes view_sizes, view_strides;
-            for (int64_t d : g.order) view_sizes.push_back(self.size(d)), view_strides.push_back(self.stride(d));
-            Places p{make_view(self, view_sizes, view_strides, self.storage_offset()), {}, g.first, g.count, shape, sizes};
-            for (const Tensor& each : indices) if (each.defined()) p.indices.push_back(each);
-            const Sizes strides = gathered_strides(p);
-            if (strides == contiguous_strides(sizes)) return g;
-            result.laid_out(strides);
-            Sizes dims, order;
-            if (!in_order_of(strides, static_cast<size_t>(g.first), shape.size(), static_cast<size_t>(g.count), dims, g.first)) return g;   // other than by blocks
-            result.exact = true;
-            for (int64_t d : dims) order.push_back(g.order[static_cast<size_t>(d)]);
-            g.order = order;
-            return g;
-        }, [](const Gathering& g, const Array& a, const Array& b, const Array& c, const Array& d, const Array& e, const Array& f, const Array& self, const Array& result, Workspace room) {
-            const Gathered at(g, self, {&a, &b, &c, &d, &e, &f}, room.as<int64_t>());
-            library::gather_places(at.where, self.data(), result.data());
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& self, TensorList indices) {
+                KINDLING_CHECK(Index, !indices.empty(), "at least one index must be provided");
+                if (!by_numbers(indices)) return call.declines(), Gathering();
+                call.on(self.device());
+                Sizes shape, sizes;
+                Gathering g = gathers(call, self, indices, shape, sizes);
+                call.reads_as_it_lies(self);
+                KernelCall::Result& result = call.gives(sizes, self.dtype());
+                if (g.count == 1 && self.is_contiguous() && call.input(0).tensor->contiguous) return g; // rows
+                Sizes view_sizes, view_strides;
+                for (int64_t d : g.order) view_sizes.push_back(self.size(d)), view_strides.push_back(self.stride(d));
+                Places p{make_view(self, view_sizes, view_strides, self.storage_offset()), {}, g.first, g.count, shape, sizes};
+                for (const Tensor& each : indices)
+                    if (each.defined()) p.indices.push_back(each);
+                const Sizes strides = gathered_strides(p);
+                if (strides == contiguous_strides(sizes)) return g;
+                result.laid_out(strides);
+                Sizes dims, order;
+                if (!in_order_of(strides, static_cast<size_t>(g.first), shape.size(), static_cast<size_t>(g.count), dims, g.first))
+                    return g; // other than by blocks
+                result.exact = true;
+                for (int64_t d : dims) order.push_back(g.order[static_cast<size_t>(d)]);
+                g.order = order;
+                return g;
+            },
+            [](const Gathering& g, const Array& a, const Array& b, const Array& c, const Array& d, const Array& e, const Array& f,
+               const Array& self, const Array& result, Workspace room) {
+                const Gathered at(g, self, {&a, &b, &c, &d, &e, &f}, room.as<int64_t>());
+                library::gather_places(at.where, self.data(), result.data());
+            }),
         otherwise([](const Tensor& self, TensorList indices) {
             if (chooses_elements(self, indices)) return chosen_elements(self, indices[0]);
             Places places = prepare(self, indices);
@@ -795,7 +887,7 @@ OPERATORS(indexing) {
             if (result.is_meta()) return result;
             Offsets offsets(places);
             if (!result.numel()) return result;
-            const bool apart = !result.is_contiguous() && !in_order_of(strides, places);   // other than by blocks of the indexed tensor
+            const bool apart = !result.is_contiguous() && !in_order_of(strides, places); // other than by blocks of the indexed tensor
             Tensor rows = apart ? make_tensor(places.result, self.dtype()) : result;
             {
                 Unlocked unlocked(result.numel() > 65536);
@@ -804,136 +896,229 @@ OPERATORS(indexing) {
             if (apart) copy_into(result, rows);
             return result;
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self_shape, TensorList indices) {
-            Tensor target = zeros(self_shape.sizes(), grad.dtype());
-            return _index_put_accumulate(target, indices, grad);
-        }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, Tensor self_shape, TensorList indices) {
+                Tensor target = zeros(self_shape.sizes(), grad.dtype());
+                return _index_put_accumulate(target, indices, grad);
+            }),
     });
-    declare("_index_put_accumulate(Tensor self, Tensor?[] indices, Tensor values) -> Tensor", {
-        doc("self with values added at the places"), linear(), raises_by_value(), in(space::Hidden),
-        kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values) { return scatters(call, self, indices, values, true, false); }, put_at_places),
+    declare("_index_put_accumulate(Tensor self, Tensor?[] indices, Tensor values) -> Tensor")({
+        doc("self with values added at the places"),
+        linear(),
+        raises_by_value(),
+        in(space::Hidden),
+        kernel([](KernelCall& call, const Tensor& self, TensorList indices,
+                  const Tensor& values) { return scatters(call, self, indices, values, true, false); },
+               put_at_places),
         otherwise([](const Tensor& self, TensorList indices, const Tensor& values) {
             Tensor result = clone(self);
             put(result, indices, values, Write::Add);
             return result;
         }),
-        derivative("self", GIVEN(Tensor grad) { return grad; }),
-        derivative("values", GIVEN(Tensor grad, TensorList indices) { return index(grad, indices); }),
+        derivative(
+            "self", GIVEN(Tensor grad) { return grad; }),
+        derivative(
+            "values", GIVEN(Tensor grad, TensorList indices) { return index(grad, indices); }),
     });
-    declare("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", {
-        doc("self with values written, or added, at the places"), linear(), raises_by_value(), takes_float8(), no_out(),
-        kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) { return scatters(call, self, indices, values, accumulate, false); }, put_at_places),
+    declare("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")({
+        doc("self with values written, or added, at the places"),
+        linear(),
+        raises_by_value(),
+        takes_float8(),
+        no_out(),
+        kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values,
+                  bool accumulate) { return scatters(call, self, indices, values, accumulate, false); },
+               put_at_places),
         otherwise([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             Tensor result = clone(self);
             put(result, indices, values, accumulate ? Write::Add : Write::Set);
             return result;
         }),
-        derivative("self", GIVEN(Tensor grad, TensorList indices, bool accumulate) {
-            return accumulate ? grad : index_put(grad, indices, zeros({}, grad.dtype()), false);
-        }),
-        derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
+        derivative(
+            "self", GIVEN(Tensor grad, TensorList indices,
+                          bool accumulate) { return accumulate ? grad : index_put(grad, indices, zeros({}, grad.dtype()), false); }),
+        derivative(
+            "values",
+            GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
     });
-    declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)", {
-        doc("Writes, or adds, values at the places"), raises_by_value(), linear(), in(space::Torch | space::Method),
-        kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
-            warn_of_expanded(self, "index_put_", "indices] = tensor");
-            return scatters(call, self, indices, values, accumulate, true);
-        }, put_at_places),
+    declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)")({
+        doc("Writes, or adds, values at the places"),
+        raises_by_value(),
+        linear(),
+        in(space::Torch | space::Method),
+        kernel(
+            [](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+                warn_of_expanded(self, "index_put_", "indices] = tensor");
+                return scatters(call, self, indices, values, accumulate, true);
+            },
+            put_at_places),
         otherwise([](const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
             put(self, indices, values, accumulate ? Write::Add : Write::Set);
             written(self);
             return self;
         }),
-        derivative("self", GIVEN(Tensor grad, TensorList indices, bool accumulate) {
-            return accumulate ? grad : index_put(grad, indices, zeros({}, grad.dtype()), false);
-        }),
-        derivative("values", GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
+        derivative(
+            "self", GIVEN(Tensor grad, TensorList indices,
+                          bool accumulate) { return accumulate ? grad : index_put(grad, indices, zeros({}, grad.dtype()), false); }),
+        derivative(
+            "values",
+            GIVEN(Tensor grad, TensorList indices, IntList values_sizes) { return sum_to_size(index(grad, indices), values_sizes); }),
     });
-    declare("index_select(Tensor self, int dim, Tensor index) -> Tensor", {
-        doc("The slices at the given places along a dimension"), linear(), raises_by_value(), takes_float8(), flags(trait::OutApart),
+    declare("index_select(Tensor self, int dim, Tensor index) -> Tensor")({
+        doc("The slices at the given places along a dimension"),
+        linear(),
+        raises_by_value(),
+        takes_float8(),
+        flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(call, self, dim, index); },
                [](int64_t dim, const Array& self, const Array& index, const Array& result) {
-            if (library::find_outside(index.data_ptr<int64_t>(), index.numel(), self.dim() ? self.size(dim) : 1))   // of matrices without elements torch has another class
-                fail(self.dim() > 1 && !self.numel() ? ErrorKind::Runtime : ErrorKind::Index, "index out of range in self");
-            if (!self.dim()) std::memcpy(result.data(), self.data(), self.element_size());
-            else if (result.numel()) library::gather_places(indexed_along(self, dim, index), self.data(), result.data());
-        }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index) {
-            return index_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
-        }),
+                   if (library::find_outside(index.data_ptr<int64_t>(), index.numel(),
+                                             self.dim() ? self.size(dim) : 1)) // of matrices without elements torch has another class
+                       fail(self.dim() > 1 && !self.numel() ? ErrorKind::Runtime : ErrorKind::Index, "index out of range in self");
+                   if (!self.dim()) std::memcpy(result.data(), self.data(), self.element_size());
+                   else if (result.numel()) library::gather_places(indexed_along(self, dim, index), self.data(), result.data());
+               }),
+        derivative(
+            "self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim,
+                          Tensor index) { return index_add(zeros(self_sizes, grad.dtype()), dim, index, grad); }),
         refuses("torch.ones(2).index_select(0, torch.tensor([5]))", "IndexError: index out of range in self"),
     });
-    declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", {
-        doc("self with alpha * source added at the given places along a dimension"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
-            const DType dtype = source.dtype();
-            check_fits(alpha, value_type(dtype));
-            auto values = [&] { return to(mul(source, wrap_number(is_differentiable(dtype) ? alpha : dtype == DType::Bool ? Scalar(alpha.to_bool()) : Scalar(alpha.to_int()))), dtype); };
-            return writes_rows(call, self, dim, index, alpha.equals(1) ? source : values(), Write::Add, "index_add_");
-        }, write_rows),
-        derivative("self", GIVEN(Tensor grad) { return grad; }),
-        derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape, Scalar alpha) {
-            Tensor g = expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}), source_shape);
-            return alpha.equals(1) ? g : mul(g, wrap_number(alpha));
-        }),
+    declare("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")({
+        doc("self with alpha * source added at the given places along a dimension"),
+        inplace_is_method(),
+        linear(),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::OutApart),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+                const DType dtype = source.dtype();
+                check_fits(alpha, value_type(dtype));
+                auto values = [&] {
+                    return to(mul(source, wrap_number(is_differentiable(dtype) ? alpha
+                                                      : dtype == DType::Bool   ? Scalar(alpha.to_bool())
+                                                                               : Scalar(alpha.to_int()))),
+                              dtype);
+                };
+                return writes_rows(call, self, dim, index, alpha.equals(1) ? source : values(), Write::Add, "index_add_");
+            },
+            write_rows),
+        derivative(
+            "self", GIVEN(Tensor grad) { return grad; }),
+        derivative(
+            "source",
+            GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape, Scalar alpha) {
+                Tensor g = expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}),
+                                     source_shape);
+                return alpha.equals(1) ? g : mul(g, wrap_number(alpha));
+            }),
     });
-    declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", {
-        doc("self with source written at the given places along a dimension"), inplace_is_method(), linear(), raises_by_value(), flags(trait::AutocastPromote | trait::OutApart), has_inplace(),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "index_copy_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
-            return writes_rows(call, self, dim, index, source, Write::Set, "index_copy_");
-        }, write_rows),
-        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
-        derivative("source", GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape) {
-            return expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}), source_shape);
-        }),
+    declare("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")({
+        doc("self with source written at the given places along a dimension"),
+        inplace_is_method(),
+        linear(),
+        raises_by_value(),
+        flags(trait::AutocastPromote | trait::OutApart),
+        has_inplace(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+                KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "index_copy_(): Expected a long tensor for index, but got %s",
+                               scalar_type_name(index.dtype()));
+                return writes_rows(call, self, dim, index, source, Write::Set, "index_copy_");
+            },
+            write_rows),
+        derivative(
+            "self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
+        derivative(
+            "source",
+            GIVEN(Tensor grad, int64_t dim, Tensor index, Tensor source_shape) {
+                return expand_as(source_shape.dim() ? index_select(grad, dim, index) : reshape(index_select(grad, dim, index), {}),
+                                 source_shape);
+            }),
     });
-    declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the given places along a dimension"), inplace_is_method(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded | trait::OutApart), no_out(),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-            check_filled(self, index, value.is_complex());
-            check_fits(value, self.dtype());
-            return fills_rows(call, self, dim, index, full({}, value, self.dtype()));
-        }, fill_rows),
-        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
+    declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")({
+        doc("self with a number written at the given places along a dimension"),
+        inplace_is_method(),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::TakesExpanded | trait::OutApart),
+        no_out(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+                check_filled(self, index, value.is_complex());
+                check_fits(value, self.dtype());
+                return fills_rows(call, self, dim, index, full({}, value, self.dtype()));
+            },
+            fill_rows),
+        derivative(
+            "self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
     });
-    declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", {
-        doc("self with a 0-d tensor's number written at the given places along a dimension"), inplace_is_method(), node(1), linear(), raises_by_value(), has_inplace(), flags(trait::TakesExpanded), no_out(),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
-            KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.", value.dim());
-            check_filled(self, index, value.is_complex());
-            call.reads(value);
-            return fills_rows(call, self, dim, index, value);
-        }, [](const RowFills& rows, const Array& given, const Array& index, const Array& value, const Array& from, const Array& result, const Workspace& room) {
-            check_fits(Tensor::share(const_cast<TensorImpl*>(given.impl())).item_scalar(), result.dtype());
-            fill_rows(rows, index, value, from, result, room);
-        }),
-        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
-        derivative("value", GIVEN(Tensor grad, int64_t dim, Tensor index) {
-            if (grad.dim() == 0) return index.numel() ? grad : zeros({}, grad.dtype());
-            int64_t size = grad.size(dim);
-            Tensor places = unique_places(where(lt(index, Scalar(0)), add(index, wrap_number(Scalar(size))), index), size);
-            return sum(index_select(grad, dim, places));
-        }),
+    declare("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor")({
+        doc("self with a 0-d tensor's number written at the given places along a dimension"),
+        inplace_is_method(),
+        node(1),
+        linear(),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::TakesExpanded),
+        no_out(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+                KINDLING_CHECK(Runtime, value.dim() == 0, "Only supports 0-dimension value tensor but got tensor with %ld dimensions.",
+                               value.dim());
+                check_filled(self, index, value.is_complex());
+                call.reads(value);
+                return fills_rows(call, self, dim, index, value);
+            },
+            [](const RowFills& rows, const Array& given, const Array& index, const Array& value, const Array& from, const Array& result,
+               const Workspace& room) {
+                check_fits(Tensor::share(const_cast<TensorImpl*>(given.impl())).item_scalar(), result.dtype());
+                fill_rows(rows, index, value, from, result, room);
+            }),
+        derivative(
+            "self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return index_fill(grad, dim, index, Scalar(0)); }),
+        derivative(
+            "value",
+            GIVEN(Tensor grad, int64_t dim, Tensor index) {
+                if (grad.dim() == 0) return index.numel() ? grad : zeros({}, grad.dtype());
+                int64_t size = grad.size(dim);
+                Tensor places = unique_places(where(lt(index, Scalar(0)), add(index, wrap_number(Scalar(size))), index), size);
+                return sum(index_select(grad, dim, places));
+            }),
     });
-    declare("unique_places(Tensor index, int size) -> Tensor", {
-        doc("The different values of an index below size, in order"), shape_by_value(), raises_by_value(), in(space::Hidden), not_differentiable(),
+    declare("unique_places(Tensor index, int size) -> Tensor")({
+        doc("The different values of an index below size, in order"),
+        shape_by_value(),
+        raises_by_value(),
+        in(space::Hidden),
+        not_differentiable(),
         batches([](const Tensor&, int64_t) -> Tensor { by_slices(); }),
         composition([](const Tensor& index, int64_t size) {
             Tensor hit = index_fill(zeros({size}, DType::Bool), 0, reshape(index, {-1}), Scalar(true));
             return reshape(nonzero(hit), {-1});
         }),
     });
-    declare("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with source combined ('prod', 'mean', 'amax', 'amin') at the given places along a dimension"), inplace_is_method(), has_inplace(), flags(trait::OutApart),
+    declare("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor")({
+        doc("self with source combined ('prod', 'mean', 'amax', 'amin') at the given places along a dimension"),
+        inplace_is_method(),
+        has_inplace(),
+        flags(trait::OutApart),
         composition([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Text reduce, bool include_self) {
             KINDLING_CHECK(Runtime, reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
-                           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", std::string(reduce).c_str());
+                           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.",
+                           std::string(reduce).c_str());
             check_added(self, wrap_dim(dim, self.dim()), index, source, "index_reduce");
-            if (!self.is_meta() && !batch_behind(self) && !batch_behind(index)) Offsets(self, wrap_dim(dim, self.dim()), index, "index_reduce");   // refuses what is out of range
+            if (!self.is_meta() && !batch_behind(self) && !batch_behind(index))
+                Offsets(self, wrap_dim(dim, self.dim()), index, "index_reduce"); // refuses what is out of range
             const bool truth = self.dtype() == DType::Bool, line = self.dim() <= 1 && (self.is_complex() || truth);
             const bool refused = line || (index.numel() && (truth ? reduce == "mean" : self.is_complex() && reduce[0] == 'a'));
-            KINDLING_CHECK(NotImplemented, !refused, "\"%s\" not implemented for '%s'", line ? "index_func_" : truth ? "div_floor_cpu" : reduce == "amax" ? "maximum_cpu" : "minimum_cpu", scalar_type_name(self.dtype()));
+            KINDLING_CHECK(NotImplemented, !refused, "\"%s\" not implemented for '%s'",
+                           line               ? "index_func_"
+                           : truth            ? "div_floor_cpu"
+                           : reduce == "amax" ? "maximum_cpu"
+                                              : "minimum_cpu",
+                           scalar_type_name(self.dtype()));
             if (truth && !index.numel()) return clone(self);
             Sizes shape(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), 1);
             shape[static_cast<size_t>(wrap_dim(dim, self.dim()))] = index.numel();
@@ -941,93 +1126,149 @@ OPERATORS(indexing) {
             return scatter_reduce(self, dim, wide, source, reduce, include_self);
         }),
     });
-    declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", {
-        doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"), linear(), raises_by_value(), flags(trait::OutApart),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, bool) {
-            dim = wrap_dim(dim, self.dim());
-            check_along(self, dim, index, nullptr, "gather");
-            call.reads_as_it_lies(self);
-            call.reads_as_it_lies(index, DType::Int64);
-            call.gives(index.sizes(), self.dtype());
-            return dim;
-        }, [](int64_t dim, const Array& self, const Array& index, const Array& result) {
-            AlongCall along(self, dim, index, result);
-            along.check(library::gather_along(along.along, self.data(), result.data()));
-        }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index, bool sparse_grad) {
-            if (sparse_grad) return gathered_places(grad, self_sizes, dim, index);
-            return scatter_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
-        }),
+    declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")({
+        doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"),
+        linear(),
+        raises_by_value(),
+        flags(trait::OutApart),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, bool) {
+                dim = wrap_dim(dim, self.dim());
+                check_along(self, dim, index, nullptr, "gather");
+                call.reads_as_it_lies(self);
+                call.reads_as_it_lies(index, DType::Int64);
+                call.gives(index.sizes(), self.dtype());
+                return dim;
+            },
+            [](int64_t dim, const Array& self, const Array& index, const Array& result) {
+                AlongCall along(self, dim, index, result);
+                along.check(library::gather_along(along.along, self.data(), result.data()));
+            }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, IntList self_sizes, int64_t dim, Tensor index, bool sparse_grad) {
+                if (sparse_grad) return gathered_places(grad, self_sizes, dim, index);
+                return scatter_add(zeros(self_sizes, grad.dtype()), dim, index, grad);
+            }),
     });
-    declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-            return scattered(call, self, dim, index, src, Write::Set, "scatter");
-        }, scatter_into),
-        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
-        derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
+    declare("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")({
+        doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"),
+        inplace_is_method(),
+        linear(),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::OutApart),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index,
+                  const Tensor& src) { return scattered(call, self, dim, index, src, Write::Set, "scatter"); },
+               scatter_into),
+        derivative(
+            "self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
+        derivative(
+            "src",
+            GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
-    declare("pad_to(Tensor self, SymInt[] size) -> Tensor", {
-        doc("self followed by zeros up to the given sizes"), in(space::Hidden), no_out(),
+    declare("pad_to(Tensor self, SymInt[] size) -> Tensor")({
+        doc("self followed by zeros up to the given sizes"),
+        in(space::Hidden),
+        no_out(),
         composition([](const Tensor& self, IntList size) {
             if (self.sizes() == size) return self;
-            if (!self.numel()) return zeros(size, self.dtype());   // of whatever shape an index without elements was
-            if (self.dim() != static_cast<int64_t>(size.size())) return reshape(self, size);   // a vector of one and a number
+            if (!self.numel()) return zeros(size, self.dtype()); // of whatever shape an index without elements was
+            if (self.dim() != static_cast<int64_t>(size.size())) return reshape(self, size); // a vector of one and a number
             Tensor result = zeros(size, self.dtype()), part = result;
             for (int64_t d = 0; d < self.dim(); d++) part = narrow(part, d, 0, self.size(d));
             copy_(part, self);
             return result;
         }),
     });
-    declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", {
-        doc("self with a number written at the indexed places"), inplace_is_method(), node(1), raises_by_value(), has_inplace(), flags(trait::OutApart),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-            return number_scattered(call, self, dim, index, value, Write::Set, "scatter");
-        }, scatter_into),
-        derivative("self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
+    declare("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")({
+        doc("self with a number written at the indexed places"),
+        inplace_is_method(),
+        node(1),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::OutApart),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index,
+                  const Scalar& value) { return number_scattered(call, self, dim, index, value, Write::Set, "scatter"); },
+               scatter_into),
+        derivative(
+            "self", GIVEN(Tensor grad, int64_t dim, Tensor index) { return scatter(grad, dim, index, Scalar(0)); }),
     });
-    declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", {
-        doc("self with src combined ('add', 'multiply') at the indexed places"), inplace_is_method(), raises_by_value(), has_inplace(), flags(trait::OutApart), not_differentiable(),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
-            KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
-            return scattered(call, self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
-        }, scatter_into),
+    declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")({
+        doc("self with src combined ('add', 'multiply') at the indexed places"),
+        inplace_is_method(),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::OutApart),
+        not_differentiable(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+                KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
+                return scattered(call, self, dim, index, src, reduce_mode(reduce, "scatter"), "scatter");
+            },
+            scatter_into),
     });
-    declare("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", {
-        doc("self with a number combined ('add', 'multiply') at the indexed places"), inplace_is_method(), has_inplace(), flags(trait::OutApart), not_differentiable(),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
-            KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
-            return number_scattered(call, self, dim, index, value, reduce_mode(reduce, "scatter"), "scatter");
-        }, scatter_into),
+    declare("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")({
+        doc("self with a number combined ('add', 'multiply') at the indexed places"),
+        inplace_is_method(),
+        has_inplace(),
+        flags(trait::OutApart),
+        not_differentiable(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Text reduce) {
+                KINDLING_CHECK(Runtime, reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
+                return number_scattered(call, self, dim, index, value, reduce_mode(reduce, "scatter"), "scatter");
+            },
+            scatter_into),
     });
-    declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", {
-        doc("self with src added at the indexed places"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), flags(trait::OutApart),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-            return scattered(call, self, dim, index, src, Write::Add, "scatter_add");
-        }, scatter_into),
-        derivative("self", GIVEN(Tensor grad) { return grad; }),
-        derivative("src", GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
+    declare("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")({
+        doc("self with src added at the indexed places"),
+        inplace_is_method(),
+        linear(),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::OutApart),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index,
+                  const Tensor& src) { return scattered(call, self, dim, index, src, Write::Add, "scatter_add"); },
+               scatter_into),
+        derivative(
+            "self", GIVEN(Tensor grad) { return grad; }),
+        derivative(
+            "src",
+            GIVEN(Tensor grad, int64_t dim, Tensor index, IntList src_sizes) { return pad_to(gather(grad, dim, index), src_sizes); }),
     });
-    declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor", {
-        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"), inplace_is_method(), raises_by_value(), has_inplace(), flags(trait::WritesCopy | trait::OutApart),
-        kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
-            KINDLING_CHECK(Runtime, reduce != "add" && reduce != "multiply", "reduce argument must be either sum, prod, mean, amax or amin, got %s", std::string(reduce).c_str());
-            const Write how = reduce_mode(reduce, "scatter_reduce");
-            KINDLING_CHECK(Runtime, self.dtype() == src.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype");
-            dim = wrap_dim(dim, index.numel() ? self.dim() : std::max<int64_t>(self.dim(), 1));
-            if (index.numel()) check_scatter(self, dim, index, src, "scatter_reduce");
-            const bool ordered = reduce[0] == 'a';   // amax, amin
-            KINDLING_CHECK(NotImplemented, !(ordered && self.is_complex() && index.numel()) && !(reduce == "mean" && self.dtype() == DType::Bool), "\"scatter_gather_tensor_cpu_reduce_%s\" not implemented for '%s'", std::string(reduce).c_str(), scalar_type_name(self.dtype()));
-            const bool mean = reduce == "mean" && index.numel(), afresh = !include_self && index.numel() && !mean;
-            if (mean) call.declines();
-            const Scatters way = scatters(call, self, dim, index, src, how);
-            call.reads(afresh ? full({}, identity_of(how, self.dtype()), self.dtype()) : Tensor(), call.input(1).dtype);
-            call.result(0).copied_on_the_way(call.result(0).handed && !afresh);
-            return way;
-        }, [](const Scatters& way, const Array& index, const Array& src, const Array& start, const Array& from, const Array& result) {
-            if (start.defined()) scatter_into({way.dim, Write::Set, true}, index, start, from, result);   // places that are written start from the identity
-            scatter_into(way, index, src, from, result);
-        }),
+    declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor")({
+        doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"),
+        inplace_is_method(),
+        raises_by_value(),
+        has_inplace(),
+        flags(trait::WritesCopy | trait::OutApart),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self) {
+                KINDLING_CHECK(Runtime, reduce != "add" && reduce != "multiply",
+                               "reduce argument must be either sum, prod, mean, amax or amin, got %s", std::string(reduce).c_str());
+                const Write how = reduce_mode(reduce, "scatter_reduce");
+                KINDLING_CHECK(Runtime, self.dtype() == src.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype");
+                dim = wrap_dim(dim, index.numel() ? self.dim() : std::max<int64_t>(self.dim(), 1));
+                if (index.numel()) check_scatter(self, dim, index, src, "scatter_reduce");
+                const bool ordered = reduce[0] == 'a'; // amax, amin
+                KINDLING_CHECK(NotImplemented,
+                               !(ordered && self.is_complex() && index.numel()) && !(reduce == "mean" && self.dtype() == DType::Bool),
+                               "\"scatter_gather_tensor_cpu_reduce_%s\" not implemented for '%s'", std::string(reduce).c_str(),
+                               scalar_type_name(self.dtype()));
+                const bool mean = reduce == "mean" && index.numel(), afresh = !include_self && index.numel() && !mean;
+                if (mean) call.declines();
+                const Scatters way = scatters(call, self, dim, index, src, how);
+                call.reads(afresh ? full({}, identity_of(how, self.dtype()), self.dtype()) : Tensor(), call.input(1).dtype);
+                call.result(0).copied_on_the_way(call.result(0).handed && !afresh);
+                return way;
+            },
+            [](const Scatters& way, const Array& index, const Array& src, const Array& start, const Array& from, const Array& result) {
+                if (start.defined())
+                    scatter_into({way.dim, Write::Set, true}, index, start, from,
+                                 result); // places that are written start from the identity
+                scatter_into(way, index, src, from, result);
+            }),
         otherwise([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text, bool include_self) {
             dim = wrap_dim(dim, self.dim());
             const DType dtype = self.dtype();
@@ -1039,77 +1280,106 @@ OPERATORS(indexing) {
             count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
             return is_differentiable(dtype) ? div(total, count) : _div_floor(total, count);
         }),
-        derivative("self, src", GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor index, Tensor src, Text reduce, bool include_self, Tensor result) {
-            Tensor for_self, for_src;
-            if (!index.numel()) return std::tuple<Tensor, Tensor>(grad, zeros(src.sizes(), grad.dtype()));
-            IntList src_sizes = src.sizes();
-            Tensor read = src;
-            for (int64_t d = 0; d < index.dim() && src.dim(); d++) read = narrow(read, d, 0, index.size(d));
-            if (reduce == "sum") { for_self = grad; for_src = gather(grad, dim, index); }
-            else if (reduce == "mean") {
-                Tensor count = include_self ? ones(self.sizes(), grad.dtype()) : zeros(self.sizes(), grad.dtype());
-                count = scatter_add(count, dim, index, ones(index.sizes(), grad.dtype()));
-                count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
-                for_self = div(grad, count);
-                for_src = gather(for_self, dim, index);
-            } else if (reduce == "prod") {
-                // The product of all others at the place; zeros need care: with one zero only that one has a gradient.
-                Tensor base = include_self ? self : scatter(self, dim, index, Scalar(1));
-                Tensor zero_self = eq(base, Scalar(0)), zero_src = eq(read, Scalar(0)), none = wrap_number(Scalar(0));
-                Tensor without_self = scatter_reduce(masked_fill(base, zero_self, Scalar(1)), dim, index, read, "prod", true);
-                for_self = mul(grad, where(zero_self, without_self, div(result, masked_fill(base, zero_self, Scalar(1)))));
-                Tensor zeros_at = scatter_add(zeros(base.sizes(), grad.dtype()), dim, index, to(zero_src, grad.dtype()));
-                Tensor without_src = scatter_reduce(base, dim, index, masked_fill(read, zero_src, Scalar(1)), "prod", true);
-                Tensor only = eq(gather(zeros_at, dim, index), Scalar(1)), others = div(gather(result, dim, index), masked_fill(read, zero_src, Scalar(1)));
-                for_src = mul(gather(grad, dim, index), where(zero_src, where(only, gather(without_src, dim, index), none), others));
-                if (differentiates_again() && !zeros_at.is_meta() && true_for_any(gt(zeros_at, Scalar(1))))
-                    for_src = _delayed_error(for_src, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self");
-            } else {
-                Tensor reached = gather(result, dim, index);
-                Tensor hit_src = to(eq(read, reached), grad.dtype()), hit_self = to(eq(self, result), grad.dtype());
-                Tensor hits = scatter_add(include_self ? hit_self : zeros(self.sizes(), grad.dtype()), dim, index, hit_src);
-                if (!include_self) hits = masked_fill(hits, eq(hits, Scalar(0)), Scalar(1));
-                Tensor share = div(grad, hits);
-                for_self = mul(share, hit_self);
-                for_src = mul(gather(share, dim, index), hit_src);
-            }
-            if (!include_self) for_self = scatter(for_self, dim, index, Scalar(0));
-            return std::tuple<Tensor, Tensor>(for_self, pad_to(for_src, src_sizes));
-        }),
+        derivative(
+            "self, src",
+            GIVEN(Tensor grad, Tensor self, int64_t dim, Tensor index, Tensor src, Text reduce, bool include_self, Tensor result) {
+                Tensor for_self, for_src;
+                if (!index.numel()) return std::tuple<Tensor, Tensor>(grad, zeros(src.sizes(), grad.dtype()));
+                IntList src_sizes = src.sizes();
+                Tensor read = src;
+                for (int64_t d = 0; d < index.dim() && src.dim(); d++) read = narrow(read, d, 0, index.size(d));
+                if (reduce == "sum") {
+                    for_self = grad;
+                    for_src = gather(grad, dim, index);
+                } else if (reduce == "mean") {
+                    Tensor count = include_self ? ones(self.sizes(), grad.dtype()) : zeros(self.sizes(), grad.dtype());
+                    count = scatter_add(count, dim, index, ones(index.sizes(), grad.dtype()));
+                    count = masked_fill(count, eq(count, Scalar(0)), Scalar(1));
+                    for_self = div(grad, count);
+                    for_src = gather(for_self, dim, index);
+                } else if (reduce == "prod") {
+                    // The product of all others at the place; zeros need care: with one zero only that one has a gradient.
+                    Tensor base = include_self ? self : scatter(self, dim, index, Scalar(1));
+                    Tensor zero_self = eq(base, Scalar(0)), zero_src = eq(read, Scalar(0)), none = wrap_number(Scalar(0));
+                    Tensor without_self = scatter_reduce(masked_fill(base, zero_self, Scalar(1)), dim, index, read, "prod", true);
+                    for_self = mul(grad, where(zero_self, without_self, div(result, masked_fill(base, zero_self, Scalar(1)))));
+                    Tensor zeros_at = scatter_add(zeros(base.sizes(), grad.dtype()), dim, index, to(zero_src, grad.dtype()));
+                    Tensor without_src = scatter_reduce(base, dim, index, masked_fill(read, zero_src, Scalar(1)), "prod", true);
+                    Tensor only = eq(gather(zeros_at, dim, index), Scalar(1)),
+                           others = div(gather(result, dim, index), masked_fill(read, zero_src, Scalar(1)));
+                    for_src = mul(gather(grad, dim, index), where(zero_src, where(only, gather(without_src, dim, index), none), others));
+                    if (differentiates_again() && !zeros_at.is_meta() && true_for_any(gt(zeros_at, Scalar(1))))
+                        for_src = _delayed_error(for_src, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src "
+                                                          "are scattered to the same position in self");
+                } else {
+                    Tensor reached = gather(result, dim, index);
+                    Tensor hit_src = to(eq(read, reached), grad.dtype()), hit_self = to(eq(self, result), grad.dtype());
+                    Tensor hits = scatter_add(include_self ? hit_self : zeros(self.sizes(), grad.dtype()), dim, index, hit_src);
+                    if (!include_self) hits = masked_fill(hits, eq(hits, Scalar(0)), Scalar(1));
+                    Tensor share = div(grad, hits);
+                    for_self = mul(share, hit_self);
+                    for_src = mul(gather(share, dim, index), hit_src);
+                }
+                if (!include_self) for_self = scatter(for_self, dim, index, Scalar(0));
+                return std::tuple<Tensor, Tensor>(for_self, pad_to(for_src, src_sizes));
+            }),
     });
-    declare("_delayed_error(Tensor self, str message) -> Tensor", {
-        doc("The same numbers, which cannot be differentiated: that fails with the message"), in(space::Hidden), no_out(),
+    declare("_delayed_error(Tensor self, str message) -> Tensor")({
+        doc("The same numbers, which cannot be differentiated: that fails with the message"),
+        in(space::Hidden),
+        no_out(),
         composition([](const Tensor& self, Text) { return clone(self); }),
-        derivative("self", GIVEN(Tensor grad, Text message) { return refused_gradient(grad, message); }),
+        derivative(
+            "self", GIVEN(Tensor grad, Text message) { return refused_gradient(grad, message); }),
     });
-    declare("take(Tensor self, Tensor index) -> Tensor", {
-        doc("Elements at places counted in row-major order"), flags(trait::OutApart),
+    declare("take(Tensor self, Tensor index) -> Tensor")({
+        doc("Elements at places counted in row-major order"),
+        flags(trait::OutApart),
         composition([](const Tensor& self, const Tensor& index) {
-            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "take(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
+            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "take(): Expected a long tensor for index, but got %s",
+                           scalar_type_name(index.dtype()));
             KINDLING_CHECK(Index, self.numel() || !index.numel(), "take(): tried to take from an empty tensor");
             return _unsafe_view(kindling::index(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}), index.sizes());
         }),
     });
-    declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", {
-        doc("self with elements written, or added, at places counted in row-major order"), inplace_is_method(), linear(), raises_by_value(), has_inplace(), no_out(), flags(trait::OutApart),
+    declare("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")({
+        doc("self with elements written, or added, at places counted in row-major order"),
+        inplace_is_method(),
+        linear(),
+        raises_by_value(),
+        has_inplace(),
+        no_out(),
+        flags(trait::OutApart),
         composition([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s", scalar_type_name(index.dtype()));
-            KINDLING_CHECK(Index, index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld", source.numel(), index.numel());
-            Tensor written = _unsafe_view(index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
+            KINDLING_CHECK(Runtime, index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got %s",
+                           scalar_type_name(index.dtype()));
+            KINDLING_CHECK(
+                Index, index.numel() == source.numel(),
+                "put_(): Expected source and index to have the same number of elements, but got source.numel() = %ld, index.numel() = %ld",
+                source.numel(), index.numel());
+            Tensor written = _unsafe_view(
+                index_put(reshape(self, {-1}), std::vector<Tensor>{reshape(index, {-1})}, reshape(source, {-1}), accumulate), self.sizes());
             if (self.is_contiguous()) return written;
             return copy_(empty_like(self), written);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor index, Tensor source_shape, bool accumulate) {
-            return accumulate ? grad : put(grad, index, zeros(source_shape.sizes(), grad.dtype()), false);
-        }),
-        derivative("source", GIVEN(Tensor grad, Tensor index, Tensor source_shape) { return reshape(take(grad, index), source_shape.sizes()); }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, Tensor index, Tensor source_shape, bool accumulate) {
+                return accumulate ? grad : put(grad, index, zeros(source_shape.sizes(), grad.dtype()), false);
+            }),
+        derivative(
+            "source", GIVEN(Tensor grad, Tensor index, Tensor source_shape) { return reshape(take(grad, index), source_shape.sizes()); }),
     });
-    declare("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", {
+    declare("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")({
         doc("gather, with self and indices broadcast together"),
         composition([](const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
             if (!dim) return gather(reshape(self, {-1}), 0, reshape(indices, {-1}));
-            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long but got %s", scalar_type_name(indices.dtype()));
-            KINDLING_CHECK(Runtime, self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %ld dimensions for input, and %ld dimensions for indices", self.dim(), indices.dim());
+            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "torch.take_along_dim(): dtype of indices should be Long but got %s",
+                           scalar_type_name(indices.dtype()));
+            KINDLING_CHECK(Runtime, self.dim() == indices.dim(),
+                           "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %ld dimensions "
+                           "for input, and %ld dimensions for indices",
+                           self.dim(), indices.dim());
             int64_t d = wrap_dim(*dim, self.dim());
             Sizes mine = self.sizes(), theirs = indices.sizes();
             mine[static_cast<size_t>(d)] = theirs[static_cast<size_t>(d)] = 1;
@@ -1117,69 +1387,94 @@ OPERATORS(indexing) {
             both[static_cast<size_t>(d)] = self.size(d);
             Tensor wide = expand(self, both);
             both[static_cast<size_t>(d)] = indices.size(d);
-            Tensor places = self.size(d) ? remainder(indices, wrap_number(Scalar(self.size(d)))) : indices;   // as torch: they go round
+            Tensor places = self.size(d) ? remainder(indices, wrap_number(Scalar(self.size(d)))) : indices; // as torch: they go round
             return gather(wide, d, expand(places, both));
         }),
     });
-    declare("masked_select(Tensor self, Tensor mask) -> Tensor", {
-        doc("The elements where the mask is set, in row-major order"), linear(), takes_float8(), flags(trait::OutApart), shape_by_value(),
+    declare("masked_select(Tensor self, Tensor mask) -> Tensor")({
+        doc("The elements where the mask is set, in row-major order"),
+        linear(),
+        takes_float8(),
+        flags(trait::OutApart),
+        shape_by_value(),
         composition([](const Tensor& self, const Tensor& mask) {
             KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
             Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_select");
             if (sizes.empty()) sizes.push_back(1);
             return index(expand(self, sizes), std::vector<Tensor>{expand(mask, sizes)});
         }),
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, Tensor mask) {
-            Sizes sizes = broadcast_sizes(self_sizes, mask.sizes());
-            if (sizes.empty()) sizes.push_back(1);
-            Tensor target = zeros(sizes, grad.dtype());
-            return sum_to_size(masked_scatter(target, mask, grad), self_sizes);
-        }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, IntList self_sizes, Tensor mask) {
+                Sizes sizes = broadcast_sizes(self_sizes, mask.sizes());
+                if (sizes.empty()) sizes.push_back(1);
+                Tensor target = zeros(sizes, grad.dtype());
+                return sum_to_size(masked_scatter(target, mask, grad), self_sizes);
+            }),
     });
-    declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", {
-        doc("self with source's elements, in order, where the mask is set"), inplace_is_method(), raises_by_value(), linear(), has_inplace(), no_out(),
-        kernel([](KernelCall& call, const Tensor& self, const Tensor& mask, const Tensor& source) {
-            if (mask.dtype() == DType::UInt8 && warn)
-                warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype torch.bool instead.");
-            KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
-            KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
-            Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_scatter");
-            call.gives_copy(self, sizes);
-            call.reads(expand(mask, sizes));
-            call.reads(source);
-        }, [](const Array& mask, const Array& source, const Array& result) {
-            const auto* set = mask.data_ptr<uint8_t>();
-            const int64_t wanted = library::Mask(set, mask.numel()).count();
-            KINDLING_CHECK(Runtime, wanted <= source.numel(), "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
-            auto scatter = [&]<class T>(T) {
-                const T* from = source.data_ptr<T>();
-                T* to = result.data_ptr<T>();
-                for (int64_t i = 0, taken = 0; taken < wanted; i++) {    // without a branch on the mask
-                    to[i] = set[i] ? from[taken] : to[i];
-                    taken += set[i] != 0;
-                }
-            };
-            switch (result.element_size()) {
+    declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor")({
+        doc("self with source's elements, in order, where the mask is set"),
+        inplace_is_method(),
+        raises_by_value(),
+        linear(),
+        has_inplace(),
+        no_out(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, const Tensor& mask, const Tensor& source) {
+                if (mask.dtype() == DType::UInt8 && warn)
+                    warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with "
+                         "dtype torch.bool instead.");
+                KINDLING_CHECK(Runtime, mask.dtype() == DType::Bool,
+                               "masked_scatter_ only supports boolean masks, but got mask with dtype %s", scalar_type_name(mask.dtype()));
+                KINDLING_CHECK(Runtime, self.dtype() == source.dtype(),
+                               "masked_scatter: expected self and source to have same dtypes but got %s and %s",
+                               scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
+                Sizes sizes = broadcast_sizes(self.sizes(), mask.sizes(), "masked_scatter");
+                call.gives_copy(self, sizes);
+                call.reads(expand(mask, sizes));
+                call.reads(source);
+            },
+            [](const Array& mask, const Array& source, const Array& result) {
+                const auto* set = mask.data_ptr<uint8_t>();
+                const int64_t wanted = library::Mask(set, mask.numel()).count();
+                KINDLING_CHECK(Runtime, wanted <= source.numel(),
+                               "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
+                auto scatter = [&]<class T>(T) {
+                    const T* from = source.data_ptr<T>();
+                    T* to = result.data_ptr<T>();
+                    for (int64_t i = 0, taken = 0; taken < wanted; i++) { // without a branch on the mask
+                        to[i] = set[i] ? from[taken] : to[i];
+                        taken += set[i] != 0;
+                    }
+                };
+                switch (result.element_size()) {
                 case 1: return scatter(uint8_t{});
                 case 2: return scatter(uint16_t{});
                 case 4: return scatter(uint32_t{});
                 case 8: return scatter(uint64_t{});
                 default: return scatter(std::complex<double>{});
-            }
-        }),
-        derivative("self", GIVEN(Tensor grad, Tensor mask, IntList self_sizes) { return sum_to_size(masked_fill(grad, mask, Scalar(0)), self_sizes); }),
-        derivative("source", GIVEN(Tensor grad, Tensor mask, IntList source_sizes) {
-            Tensor taken = masked_select(grad, mask);
-            int64_t count = 1;
-            for (int64_t size : source_sizes) count *= size;
-            return reshape(pad_to(taken, {count}), source_sizes);
-        }),
+                }
+            }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, Tensor mask, IntList self_sizes) { return sum_to_size(masked_fill(grad, mask, Scalar(0)), self_sizes); }),
+        derivative(
+            "source",
+            GIVEN(Tensor grad, Tensor mask, IntList source_sizes) {
+                Tensor taken = masked_select(grad, mask);
+                int64_t count = 1;
+                for (int64_t size : source_sizes) count *= size;
+                return reshape(pad_to(taken, {count}), source_sizes);
+            }),
     });
-    declare("nonzero(Tensor self) -> Tensor", {
-        doc("The places of what is not zero: a row of coordinates each"), not_differentiable(), shape_by_value(),
+    declare("nonzero(Tensor self) -> Tensor")({
+        doc("The places of what is not zero: a row of coordinates each"),
+        not_differentiable(),
+        shape_by_value(),
         batches([](const Tensor&) -> Tensor { fail_dynamic("nonzero"); }),
         kernel([](const Tensor& self) {
-            KINDLING_CHECK(NotImplemented, !self.is_meta(), "nonzero: the result's shape depends on values, which meta tensors do not have");
+            KINDLING_CHECK(NotImplemented, !self.is_meta(),
+                           "nonzero: the result's shape depends on values, which meta tensors do not have");
             Tensor mask = contiguous(self.dtype() == DType::Bool ? self : ne(self, Scalar(0)));
             library::Mask counted(mask.data(), mask.numel());
             Tensor result = make_tensor({counted.count(), self.dim()}, DType::Int64);
@@ -1188,62 +1483,81 @@ OPERATORS(indexing) {
             return result;
         }),
     });
-    declare("nonzero_numpy(Tensor self) -> Tensor[]", {
-        doc("The places of what is not zero: a vector for each dimension"), in(space::Hidden), not_differentiable(), shape_by_value(),
+    declare("nonzero_numpy(Tensor self) -> Tensor[]")({
+        doc("The places of what is not zero: a vector for each dimension"),
+        in(space::Hidden),
+        not_differentiable(),
+        shape_by_value(),
         composition([](const Tensor& self) {
             if (self.dim() == 0) return unbind(nonzero(unsqueeze(self, 0)), 1);
             return unbind(nonzero(self), 1);
         }),
     });
-    declare("argwhere(Tensor self) -> Tensor", {
-        doc("The places of what is not zero: a row of coordinates each"), not_differentiable(), shape_by_value(), no_out(),
+    declare("argwhere(Tensor self) -> Tensor")({
+        doc("The places of what is not zero: a row of coordinates each"),
+        not_differentiable(),
+        shape_by_value(),
+        no_out(),
         batches([](const Tensor&) -> Tensor { by_slices(); }),
         composition([](const Tensor& self) { return nonzero(self); }),
     });
-    declare("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", {
+    declare("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")({
         doc("self with src on a diagonal"),
         composition([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
             Tensor result = clone_to_take(self, src), part = diagonal(result, offset, dim1, dim2);
-            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
+            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(),
+                           "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+                           str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;
         }),
     });
-    declare("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", {
+    declare("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor")({
         doc("self with src in place of one slice"),
         composition([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
             Tensor result = clone_to_take(self, src), part = select(result, dim, index);
-            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
+            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(),
+                           "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+                           str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;
         }),
     });
-    declare("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", {
+    declare("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor")({
         doc("self with src in place of a range of slices"),
-        composition([](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
-            Tensor result = clone_with_strides(self), part = slice(result, dim, start, end, step);
-            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
-            copy_(part, src);
-            return result;
-        }),
+        composition(
+            [](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+                Tensor result = clone_with_strides(self), part = slice(result, dim, start, end, step);
+                KINDLING_CHECK(Runtime, part.sizes() == src.sizes(),
+                               "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+                               str(src.sizes()).c_str(), str(part.sizes()).c_str());
+                copy_(part, src);
+                return result;
+            }),
     });
-    declare("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", {
-        doc("self with src under a strided view of it"), linear(),
+    declare("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor")({
+        doc("self with src under a strided view of it"),
+        linear(),
         composition([](const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
-            KINDLING_CHECK(Runtime, !self.requires_grad() || self.is_contiguous(), "as_strided_scatter is currently only supported for contiguous inputs");
+            KINDLING_CHECK(Runtime, !self.requires_grad() || self.is_contiguous(),
+                           "as_strided_scatter is currently only supported for contiguous inputs");
             Tensor result = clone_to_take(self, src), part = as_strided(result, size, stride, storage_offset);
-            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", str(src.sizes()).c_str(), str(part.sizes()).c_str());
+            KINDLING_CHECK(Runtime, part.sizes() == src.sizes(),
+                           "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+                           str(src.sizes()).c_str(), str(part.sizes()).c_str());
             copy_(part, src);
             return result;
         }),
         // As torch has it: of the gradient, self gets the part under the view.
-        derivative("self", GIVEN(Tensor grad, IntList self_sizes, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
-            Tensor result = zeros(self_sizes, grad.dtype());
-            copy_(as_strided(result, size, stride, storage_offset), as_strided(contiguous(grad), size, stride, storage_offset));
-            return result;
-        }),
-        derivative("src", GIVEN(Tensor grad, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
-            return as_strided(contiguous(grad), size, stride, storage_offset);
-        }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, IntList self_sizes, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
+                Tensor result = zeros(self_sizes, grad.dtype());
+                copy_(as_strided(result, size, stride, storage_offset), as_strided(contiguous(grad), size, stride, storage_offset));
+                return result;
+            }),
+        derivative(
+            "src", GIVEN(Tensor grad, IntList size, IntList stride,
+                         std::optional<int64_t> storage_offset) { return as_strided(contiguous(grad), size, stride, storage_offset); }),
     });
 }

@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "core/dispatch.h"
-#include "graph/pending.h"
 #include "generated/functions.h"
+#include "graph/pending.h"
 #include "operators/forms.h"
 #include "operators/kernel_run.h"
 
@@ -15,10 +15,12 @@ namespace kindling {
 
 // ---- what a rule says
 
-
 /// A few numbers, without a call of the library's memmove.
 static inline void set(Sizes& to, IntList from) {
-    if (from.size() > 8) { to = from; return; }
+    if (from.size() > 8) {
+        to = from;
+        return;
+    }
     for (int64_t each : from) to.push_back(each);
 }
 
@@ -38,9 +40,7 @@ KernelCall::~KernelCall() {
     while (read_count) input(--read_count).~Read();
 }
 
-void* KernelCall::room_for_plan(size_t bytes) {
-    return plan_ = bytes <= sizeof(plan_memory_) ? plan_memory_ : ::operator new(bytes);
-}
+void* KernelCall::room_for_plan(size_t bytes) { return plan_ = bytes <= sizeof(plan_memory_) ? plan_memory_ : ::operator new(bytes); }
 
 KernelCall::Result& KernelCall::Result::like(const Tensor& tensor) {
     MemoryFormat format = tensor.suggest_memory_format();
@@ -49,7 +49,7 @@ KernelCall::Result& KernelCall::Result::like(const Tensor& tensor) {
 
 KernelCall::Result& KernelCall::Result::preserves(const Tensor& tensor) {
     const TensorImpl& of = *tensor.impl();
-    bool rows = of.contiguous;                    // and dimensions of size 1 have the strides of a fresh tensor, too
+    bool rows = of.contiguous; // and dimensions of size 1 have the strides of a fresh tensor, too
     int64_t step = 1;
     for (int d = of.ndim; d-- > 0 && rows;) {
         rows = of.shape[of.ndim + d] == step;
@@ -93,14 +93,14 @@ KernelCall::Result& KernelCall::writes(const Tensor& self) {
 
 KernelCall::Result& KernelCall::gives(IntList sizes, DType dtype) {
     KINDLING_ASSERT(result_count < max_results);
-    combines[result_count] = Combine::Sum;      // a part of the expression's key, whether it is reduced or not
+    combines[result_count] = Combine::Sum; // a part of the expression's key, whether it is reduced or not
     return *new (memory_ + sizeof(Result) * static_cast<size_t>(result_count++)) Result(sizes, dtype);
 }
 
 void KernelCall::add_read(const Tensor& tensor, DType dtype, Order order) {
     KINDLING_ASSERT(read_count < max_reads);
-    new (read_memory_ + sizeof(Read) * static_cast<size_t>(read_count++)) Read{
-        tensor.impl(), {}, dtype == DType::None && tensor.defined() ? tensor.dtype() : dtype, order};
+    new (read_memory_ + sizeof(Read) * static_cast<size_t>(read_count++))
+        Read{tensor.impl(), {}, dtype == DType::None && tensor.defined() ? tensor.dtype() : dtype, order};
     bool given = !tensor.defined();
     for (size_t i = 0; i < argument_count_ && !given; i++) given = arguments_[i].is_tensor() && arguments_[i].tensor == tensor.impl();
     if (!given) input(read_count - 1).kept = tensor;
@@ -153,9 +153,11 @@ struct LoopKey {
 
 LoopKey key_of(const KernelCall& call) {
     static_assert(KernelCall::max_reads <= 8 && KernelCall::max_results <= 5 && KernelCall::max_numbers <= 6 && sizeof call.choices <= 7);
-    LoopKey key{.results = 1, .numbers = 1, .choices = static_cast<uint64_t>(call.read_count + 1)};   // a first digit that is not 0: so many follow
+    LoopKey key{
+        .results = 1, .numbers = 1, .choices = static_cast<uint64_t>(call.read_count + 1)}; // a first digit that is not 0: so many follow
     for (int i = 0; i < call.read_count; i++) key.reads = key.reads << 8 | static_cast<uint64_t>(call.input(i).dtype);
-    for (int i = 0; i < call.result_count; i++) key.results = key.results << 12 | static_cast<uint64_t>(call.result(i).dtype) << 4 | static_cast<uint64_t>(call.combines[i]);
+    for (int i = 0; i < call.result_count; i++)
+        key.results = key.results << 12 | static_cast<uint64_t>(call.result(i).dtype) << 4 | static_cast<uint64_t>(call.combines[i]);
     key.numbers = key.numbers << 8 | static_cast<uint64_t>(call.compute_type);
     for (int i = 0; i < call.number_count; i++) key.numbers = key.numbers << 8 | static_cast<uint64_t>(call.number_types[i]);
     for (int i = 0; i < call.choice_count; i++) key.choices = key.choices << 8 | call.choices[i];
@@ -182,7 +184,7 @@ void add_numbers(ExpressionBuilder& builder, const KernelCall& call, Sym* argume
 
 void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& made) {
     const bool reduces = home.loop == LoopKind::Reduction;
-    auto inputs_of = [&](ExpressionBuilder& builder) {      // one that is not given has no place in the loop
+    auto inputs_of = [&](ExpressionBuilder& builder) { // one that is not given has no place in the loop
         std::vector<Sym> inputs;
         for (int i = 0; i < call.read_count; i++)
             if (call.input(i).tensor) inputs.push_back(builder.input(call.input(i).dtype));
@@ -213,10 +215,10 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
         return;
     }
     if (reduces && !home.finish_build && raw.outputs.size() > static_cast<size_t>(call.result_count))
-        raw = results_of(raw, outer, inputs_of(outer), false);   // the rest nobody asks for
+        raw = results_of(raw, outer, inputs_of(outer), false); // the rest nobody asks for
     made.map = std::move(raw);
     if (!reduces) return;
-    std::vector<DType> reduced;                    // mean and variance are two values of one
+    std::vector<DType> reduced; // mean and variance are two values of one
     for (size_t i = 0; i < made.map.outputs.size(); i++) {
         DType type = accumulate_type(call.combines[i], made.map.output_type(static_cast<int>(i)));
         reduced.insert(reduced.end(), call.combines[i] == Combine::MeanVar ? 2 : 1, type);
@@ -230,12 +232,13 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
     for (DType type : reduced) values.push_back(first.input(type)), again.push_back(outer.input(type));
     if (home.finish_build) {
         for (size_t i = 0; i < values.size(); i++) arguments[i] = values[i];
-        add_numbers(first, call, arguments, static_cast<int>(values.size()), std::max<int>(home.finish_arity, static_cast<int>(values.size())));
+        add_numbers(first, call, arguments, static_cast<int>(values.size()),
+                    std::max<int>(home.finish_arity, static_cast<int>(values.size())));
         home.finish_build(first, arguments);
     } else
         for (const Sym& value : values) first.output(value);
     made.finish = results_of(first.finish(), outer, again, true);
-    bool only_stored = true;                       // what a store does anyhow
+    bool only_stored = true; // what a store does anyhow
     for (size_t i = 0; i < made.finish.outputs.size(); i++) {
         const Node& node = made.finish.nodes[static_cast<size_t>(made.finish.outputs[i])];
         only_stored &= node.primitive == Primitive::Input && node.index() == static_cast<int>(i);
@@ -243,7 +246,7 @@ void make_expressions(const Operator& home, const KernelCall& call, CachedLoop& 
     made.has_finish = !only_stored || made.finish.outputs.size() != reduced.size();
 }
 
-}  // namespace
+} // namespace
 
 const LoopExpressions& loop_expressions(const Operator& op, const KernelCall& call) {
     const Operator& home = *op.functional;
@@ -261,7 +264,7 @@ const LoopExpressions& loop_expressions(const Operator& op, const KernelCall& ca
         fresh->seen.one_number &= node.primitive == Primitive::Scalar || node.primitive == Primitive::Cast;
     }
     std::lock_guard<std::mutex> guard(loop_lock);
-    for (const CachedLoop* each = first(); each; each = each->next)   // another thread may have been faster
+    for (const CachedLoop* each = first(); each; each = each->next) // another thread may have been faster
         if (each->key == key) return each->seen;
     fresh->next = first();
     home.plans.store(fresh.get(), std::memory_order_release);
@@ -270,7 +273,8 @@ const LoopExpressions& loop_expressions(const Operator& op, const KernelCall& ca
 
 int loop_count(const Operator& op) {
     int count = 0;
-    for (auto* each = static_cast<const CachedLoop*>(op.functional->plans.load(std::memory_order_acquire)); each; each = each->next) count++;
+    for (auto* each = static_cast<const CachedLoop*>(op.functional->plans.load(std::memory_order_acquire)); each; each = each->next)
+        count++;
     return count;
 }
 
@@ -300,7 +304,8 @@ Tensor with_rows_in_one_piece(const Tensor& self, uint64_t mask) {
         across |= !(mask >> d & 1) && self.stride(d) == 1 && self.size(d) >= wide;
     }
     int64_t row = 1;
-    for (int64_t d = 0; d < self.dim(); d++) if (mask >> d & 1) order.push_back(d), row *= self.size(d);
+    for (int64_t d = 0; d < self.dim(); d++)
+        if (mask >> d & 1) order.push_back(d), row *= self.size(d);
     if (!across || row < long_row) return self;
     Sizes back(order.size());
     for (size_t i = 0; i < order.size(); i++) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
@@ -318,14 +323,18 @@ void keep_apart(KernelCall::Read& read, const TensorImpl& target) {
 /// Whether all operands lie contiguous in the loop's own shape: then it has one dimension.
 bool lies_flat(const KernelCall& call, const Tensor* results) {
     auto flat = [&](const TensorImpl& tensor) { return tensor.contiguous && tensor.sizes() == IntList(call.space); };
-    for (int i = 0; i < call.result_count; i++) if (!flat(*results[i].impl())) return false;
-    for (int i = 0; i < call.read_count; i++) if (call.input(i).tensor && !flat(*call.input(i).tensor)) return false;
+    for (int i = 0; i < call.result_count; i++)
+        if (!flat(*results[i].impl())) return false;
+    for (int i = 0; i < call.read_count; i++)
+        if (call.input(i).tensor && !flat(*call.input(i).tensor)) return false;
     return true;
 }
 /// Clears the result of a loop that would write zeros everywhere, where it is not so large that threads share it.
 bool clears(const Operator& op, KernelCall& call, const Tensor& result) {
     constexpr size_t large = 1 << 20;
-    if (call.read_count || call.choice_count || call.number_count != 1 || call.result_count != 1 || !(call.numbers()[0] == Immediate{}) || thread_state.recording) return false;
+    if (call.read_count || call.choice_count || call.number_count != 1 || call.result_count != 1 || !(call.numbers()[0] == Immediate{}) ||
+        thread_state.recording)
+        return false;
     const TensorImpl& impl = *result.impl();
     const size_t bytes = static_cast<size_t>(impl.numel) * item_size(impl.dtype);
     if (!impl.non_overlapping_dense || bytes > large) return false;
@@ -337,7 +346,7 @@ bool clears(const Operator& op, KernelCall& call, const Tensor& result) {
     return true;
 }
 
-}  // namespace
+} // namespace
 
 void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     const Operator& home = *op.functional;
@@ -352,17 +361,19 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
         return;
     }
     if (!results[0].numel()) return;
-    KINDLING_CHECK(NotImplemented, call.compute_type != DType::Bool || (call.scan != Scan::Sum && call.scan != Scan::Prod), "\"%s_out_cpu\" not implemented for 'Bool'", home.name());
+    KINDLING_CHECK(NotImplemented, call.compute_type != DType::Bool || (call.scan != Scan::Sum && call.scan != Scan::Prod),
+                   "\"%s_out_cpu\" not implemented for 'Bool'", home.name());
     const LoopExpressions& expressions = loop_expressions(op, call);
     constexpr int most = KernelCall::max_results + KernelCall::max_reads;
-    int64_t few[48];                                          // not cleared: each is written below
+    int64_t few[48]; // not cleared: each is written below
     std::unique_ptr<int64_t[]> many;
     int64_t* strides = few;
-    if (const size_t needed = call.space.size() * static_cast<size_t>(call.result_count + call.read_count); needed > 48) many.reset(strides = new int64_t[needed]);
+    if (const size_t needed = call.space.size() * static_cast<size_t>(call.result_count + call.read_count); needed > 48)
+        many.reset(strides = new int64_t[needed]);
     LoopOperand operands[most];
     const TensorImpl* tensors[most];
     int count = 0;
-    for (int i = 0; i < call.result_count; i++)              // what is written to is not read any more, but for the same element
+    for (int i = 0; i < call.result_count; i++) // what is written to is not read any more, but for the same element
         for (int k = 0; call.result(i).target && k < call.read_count; k++) keep_apart(call.input(k), *call.result(i).target);
     const bool flat = elements && !expressions.by_place && lies_flat(call, results);
     const size_t n = flat ? 1 : call.space.size();
@@ -376,7 +387,10 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     };
     for (int i = 0; i < call.result_count; i++) {
         const TensorImpl& result = *results[i].impl();
-        if (!call.result(i).reduced) { add(result); continue; }
+        if (!call.result(i).reduced) {
+            add(result);
+            continue;
+        }
         int64_t* mine = strides + n * static_cast<size_t>(count);
         const auto item = static_cast<int64_t>(item_size(result.dtype));
         for (size_t d = 0, at = 0; d < n; d++) {
@@ -389,8 +403,10 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
     }
     int input_count = 0;
     for (int i = 0; i < call.read_count; i++)
-        if (KernelCall::Read& read = call.input(i); read.tensor && read.order == KernelCall::Order::Rows) replace(read, contiguous(Tensor::share(read.tensor)));
-    if (reduces && call.combines[0] == Combine::MeanVar) replace(call.input(0), with_rows_in_one_piece(Tensor::share(call.input(0).tensor), call.dims));
+        if (KernelCall::Read& read = call.input(i); read.tensor && read.order == KernelCall::Order::Rows)
+            replace(read, contiguous(Tensor::share(read.tensor)));
+    if (reduces && call.combines[0] == Combine::MeanVar)
+        replace(call.input(0), with_rows_in_one_piece(Tensor::share(call.input(0).tensor), call.dims));
     for (int i = 0; i < call.read_count; i++)
         if (call.input(i).tensor) add(*call.input(i).tensor), input_count++;
     LoopKernel kernel{.expression = expressions.map,
@@ -411,7 +427,8 @@ void run_loop_body(const Operator& op, KernelCall& call, Tensor* results) {
         is_put_off(space, call.result_count, count, [&](int i) { return tensors[i]->storage; })) [[unlikely]] {
         Place places[most];
         for (int i = 0; i < count; i++) {
-            places[i] = {tensors[i]->storage, tensors[i]->offset * static_cast<int64_t>(item_size(tensors[i]->dtype)), tensors[i]->dtype, operands[i].strides};
+            places[i] = {tensors[i]->storage, tensors[i]->offset * static_cast<int64_t>(item_size(tensors[i]->dtype)), tensors[i]->dtype,
+                         operands[i].strides};
         }
         return thread_state.recording->record(kernel, places);
     }
@@ -426,10 +443,18 @@ namespace {
 struct Tensors {
     Tensors() {}
     Tensors(const Tensors&) = delete;
-    ~Tensors() { for (int i = 0; filled >> i; i++) if (has(i)) each[i].~Tensor(); }
+    ~Tensors() {
+        for (int i = 0; filled >> i; i++)
+            if (has(i)) each[i].~Tensor();
+    }
     bool has(int i) const { return filled >> i & 1; }
-    void set(int i, Tensor tensor) { new (each + i) Tensor(std::move(tensor)); filled |= 1u << i; }
-    union { Tensor each[KernelCall::max_results]; };
+    void set(int i, Tensor tensor) {
+        new (each + i) Tensor(std::move(tensor));
+        filled |= 1u << i;
+    }
+    union {
+        Tensor each[KernelCall::max_results];
+    };
     uint32_t filled = 0;
 };
 
@@ -445,27 +470,28 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         if (!read.tensor) continue;
         prepare(read);
         need_memory(read.tensor);
-        read.tensor->storage->data_to_read();    // what was put off runs in this thread, not in one that computes
+        read.tensor->storage->data_to_read(); // what was put off runs in this thread, not in one that computes
         arrays[count] = Array(read.tensor);
     }
-    Tensors apart;                               // memory for results that can not be computed in place
+    Tensors apart; // memory for results that can not be computed in place
     for (int i = 0; i < call.result_count; i++, count++) {
         const KernelCall::Result& result = call.result(i);
         if (result.on_the_way) count++;
         places[i] = arrays + count;
         if (!results[i].defined()) continue;
         const DType computed = result.computed == DType::None ? result.dtype : result.computed;
-        const bool lies_so = result.exact ? results[i].strides() == IntList(result.strides) : result.any_strides || results[i].impl()->contiguous;
+        const bool lies_so =
+            result.exact ? results[i].strides() == IntList(result.strides) : result.any_strides || results[i].impl()->contiguous;
         if (computed != results[i].dtype() || !lies_so)
             apart.set(i, result.exact ? make_tensor(result.sizes, result.strides, computed) : make_tensor(result.sizes, computed));
         const Tensor& target = apart.has(i) ? apart.each[i] : results[i];
         if (result.begins.defined() && target.numel() && target.impl() != result.begins.impl()) {
             const TensorImpl& begins = *result.begins.impl();
-            if (result.handed && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() && target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg))) {
+            if (result.handed && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() &&
+                target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg))) {
                 begins.storage->data_to_read();
                 arrays[count - 1] = Array(&begins);
-            }
-            else copy_into(target, result.begins);
+            } else copy_into(target, result.begins);
         }
         need_memory(target.impl());
         arrays[count] = Array(target.impl());
@@ -476,15 +502,16 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         each.impl()->storage->data_to_read();
         list.push_back(Array(each.impl()));
     }
-    alignas(64) unsigned char few[1024];                     // for small calls, which an allocation would make slower
+    alignas(64) unsigned char few[1024]; // for small calls, which an allocation would make slower
     Tensor much;
     if (call.workspace > static_cast<int64_t>(sizeof few)) much = make_tensor({call.workspace}, DType::UInt8);
     {
         Unlocked unlocked(work_of(call, results) > long_work);
         for (int i = 0; i < call.result_count; i++)
             if (const Array& zeros = *places[i]; zeros.defined() && zeros.numel() && call.result(i).zeros) {
-                if (zeros.impl()->non_overlapping_dense) std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
-                else copy_into(results[i], wrap_number(Scalar(0)));   // an out= with gaps
+                if (zeros.impl()->non_overlapping_dense)
+                    std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
+                else copy_into(results[i], wrap_number(Scalar(0))); // an out= with gaps
             }
         op.functional->compute(call.plan(), arrays, Span<Array>(list), much.defined() ? much.data() : few);
     }
@@ -498,24 +525,28 @@ void compute(const Operator& op, KernelCall& call, Tensor* results) {
     else run_compute(op, call, results);
 }
 
-}  // namespace
+} // namespace
 
 void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
     const Operator& home = *op.functional;
     if (home.no_kernel) {
         const TensorImpl* first = nullptr;
-        each_tensor(home, arguments, [&](const TensorImpl* tensor) { if (!first) first = tensor; });
+        each_tensor(home, arguments, [&](const TensorImpl* tensor) {
+            if (!first) first = tensor;
+        });
         if (first) check_kernel(home, first->dtype);
     }
     home.rule(arguments, call);
     if (home.loop == LoopKind::None || call.declined) return;
     const size_t n = call.space.size();
-    for (int i = 0; i < call.read_count; i++) {              // what a loop reads broadcasts to its space
+    for (int i = 0; i < call.read_count; i++) { // what a loop reads broadcasts to its space
         const TensorImpl* tensor = call.input(i).tensor;
         if (!tensor) continue;
         bool fits = tensor->ndim <= n;
-        for (size_t d = 0; d < tensor->ndim && fits; d++) fits = tensor->shape[d] == 1 || tensor->shape[d] == call.space[n - tensor->ndim + d];
-        KINDLING_CHECK(Runtime, fits, "%s: a tensor of shape %s does not broadcast to %s", home.name(), str(tensor->sizes()).c_str(), str(call.space).c_str());
+        for (size_t d = 0; d < tensor->ndim && fits; d++)
+            fits = tensor->shape[d] == 1 || tensor->shape[d] == call.space[n - tensor->ndim + d];
+        KINDLING_CHECK(Runtime, fits, "%s: a tensor of shape %s does not broadcast to %s", home.name(), str(tensor->sizes()).c_str(),
+                       str(call.space).c_str());
     }
 }
 
@@ -526,10 +557,10 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
     if (call.declined && !(call.result_count && call.on_meta())) return home.otherwise(op, arguments, results);
     if (call.result_count == 1 && call.result(0).target) {
         Tensor self = Tensor::share(call.result(0).target);
-        if (call.on_meta()) {}
-        else if (home.loop != LoopKind::None) run_loop_body(op, call, &self);
+        if (call.on_meta()) {
+        } else if (home.loop != LoopKind::None) run_loop_body(op, call, &self);
         else if (call.read_count || call.workspace) run_compute(op, call, &self);
-        else if (self.numel()) {                     // nothing to prepare
+        else if (self.numel()) { // nothing to prepare
             need_memory(self.impl());
             const Array array(self.impl());
             Unlocked unlocked(self.numel() > long_work);
@@ -544,13 +575,15 @@ void run_kernel(const Operator& op, Value* arguments, Value* results) {
         const KernelCall::Result& result = call.result(i);
         if (result.target) made.set(i, Tensor::share(result.target));
         else if (result.dtype == DType::None) made.set(i, Tensor());
-        else made.set(i, result.in_rows ? make_tensor(result.sizes, result.dtype, call.device) : make_tensor(result.sizes, result.strides, result.dtype, call.device));
+        else
+            made.set(i, result.in_rows ? make_tensor(result.sizes, result.dtype, call.device)
+                                       : make_tensor(result.sizes, result.strides, result.dtype, call.device));
     }
     compute(op, call, made.each);
     for (int i = 0; i < call.result_count; i++)
-        if (call.result(i).target) written(made.each[i]);   // may raise: before there are results, which nobody would let go of
+        if (call.result(i).target) written(made.each[i]); // may raise: before there are results, which nobody would let go of
     for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(made.each[i]));
-    made.filled = 0;                             // what was moved from needs no destructor
+    made.filled = 0; // what was moved from needs no destructor
     for (size_t i = static_cast<size_t>(call.result_count); i < op.schema->results.size(); i++) results[i] = Value::own(Tensor());
 }
 
@@ -559,14 +592,18 @@ void run_kernel_inplace(const Operator& op, Value* arguments, Value* results) {
     check_inplace(op, self, arguments);
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
-    if (call.declined || (op.has(trait::TakesExpanded) && op.functional->otherwise && is_expanded(*self.impl()))) return run_inplace(op, call.on_meta() && call.result_count ? op.functional_kernel : op.functional->otherwise, arguments, results);
+    if (call.declined || (op.has(trait::TakesExpanded) && op.functional->otherwise && is_expanded(*self.impl())))
+        return run_inplace(op, call.on_meta() && call.result_count ? op.functional_kernel : op.functional->otherwise, arguments, results);
     const KernelCall::Result& result = call.result(0);
-    const bool by_element = op.functional->loop == LoopKind::Elements && result.any_strides && result.dtype == self.dtype() && !(self.impl()->key & (key::lazy | key::Private));
+    const bool by_element = op.functional->loop == LoopKind::Elements && result.any_strides && result.dtype == self.dtype() &&
+                            !(self.impl()->key & (key::lazy | key::Private));
     check_computed(op, self, result.dtype, result.sizes);
     auto reads_self = [&](int i) { return by_element && call.input(i).tensor == self.impl(); };
-    bool direct = call.on_meta() || by_element || (result.begins.defined() && result.begins.impl() == self.impl() && !(self.impl()->key & (key::lazy | key::Private)));
+    bool direct = call.on_meta() || by_element ||
+                  (result.begins.defined() && result.begins.impl() == self.impl() && !(self.impl()->key & (key::lazy | key::Private)));
     if (!call.on_meta())
-        for (int i = 0; i < call.read_count && direct; i++) direct = !call.input(i).tensor || call.input(i).tensor->storage != self.storage() || reads_self(i);
+        for (int i = 0; i < call.read_count && direct; i++)
+            direct = !call.input(i).tensor || call.input(i).tensor->storage != self.storage() || reads_self(i);
     Tensor target = direct ? self : make_tensor(result.sizes, result.dtype);
     compute(op, call, &target);
     if (!direct) copy_into(self, target);
@@ -596,8 +633,9 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
         if (result.dtype == DType::None) continue;
         is_read[i] = false;
         for (int k = 0; k < input_count; k++) is_read[i] |= inputs[k]->storage == outs[i].storage();
-        if (!is_read[i]) prepare(i);                         // what is read is not resized before
-        bool direct = !is_read[i] && outs[i].dtype() == result.dtype && outs[i].sizes() == IntList(result.sizes) && !((outs[i].impl()->key) & (key::Conj | key::Neg | key::Private));
+        if (!is_read[i]) prepare(i); // what is read is not resized before
+        bool direct = !is_read[i] && outs[i].dtype() == result.dtype && outs[i].sizes() == IntList(result.sizes) &&
+                      !((outs[i].impl()->key) & (key::Conj | key::Neg | key::Private));
         for (int k = 0; k < i; k++) direct &= outs[k].storage() != outs[i].storage();
         targets[i] = direct || call.on_meta() ? outs[i] : make_tensor(result.sizes, result.dtype);
     }
@@ -605,7 +643,8 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
     for (int i = 0; i < call.result_count; i++) {
         if (targets[i].defined()) {
             if (is_read[i]) prepare(i);
-            if (!targets[i].is_same(outs[i])) copy_into(outs[i], outs[i].sizes() == targets[i].sizes() ? targets[i] : view(targets[i], outs[i].sizes()));
+            if (!targets[i].is_same(outs[i]))
+                copy_into(outs[i], outs[i].sizes() == targets[i].sizes() ? targets[i] : view(targets[i], outs[i].sizes()));
             written(outs[i]);
         }
     }
@@ -613,4 +652,4 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
     for (int i = 0; i < call.result_count; i++) results[i] = Value::own(std::move(outs[i]));
 }
 
-}  // namespace kindling
+} // namespace kindling

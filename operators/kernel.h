@@ -47,31 +47,50 @@ public:
     struct Result {
         Result(IntList of, DType type);
         Sizes sizes, strides;
-        DType dtype, computed = DType::None;   // computed: what is written, to be cast; None: the dtype itself
-        bool in_rows = true;                                 // strides are not given: contiguous
-        bool any_strides = false;                            // it can be written to any strides, not only to contiguous memory
-        bool zeros = false;                                  // of zeros before the computing half writes to it
-        bool exact = false;                                  // computed in just these strides
-        Tensor begins;                                       // begins as a copy of this
-        bool on_the_way = false, handed = false;             // the computing half may make that copy, and does in this call
-        TensorImpl* target = nullptr;                        // an argument that is written to, and is the result
-        bool reduced = false;                                // of the size that is left without the dimensions in `dims`
-        double of_nothing = 0;                               // of a loop over no elements
+        DType dtype, computed = DType::None;     // computed: what is written, to be cast; None: the dtype itself
+        bool in_rows = true;                     // strides are not given: contiguous
+        bool any_strides = false;                // it can be written to any strides, not only to contiguous memory
+        bool zeros = false;                      // of zeros before the computing half writes to it
+        bool exact = false;                      // computed in just these strides
+        Tensor begins;                           // begins as a copy of this
+        bool on_the_way = false, handed = false; // the computing half may make that copy, and does in this call
+        TensorImpl* target = nullptr;            // an argument that is written to, and is the result
+        bool reduced = false;                    // of the size that is left without the dimensions in `dims`
+        double of_nothing = 0;                   // of a loop over no elements
         /// Strides that the result has.
-        Result& laid_out(IntList given) { strides = given; in_rows = false; return *this; }
+        Result& laid_out(IntList given) {
+            strides = given;
+            in_rows = false;
+            return *this;
+        }
         /// The memory format of `tensor`.
         Result& like(const Tensor& tensor);
         /// The strides of `tensor`, of the same sizes, if it is dense, or else their order.
         Result& preserves(const Tensor& tensor);
-        Result& computed_in(DType wide) { computed = wide; return *this; }
-        Result& written_as_it_lies() { any_strides = true; return *this; }
+        Result& computed_in(DType wide) {
+            computed = wide;
+            return *this;
+        }
+        Result& written_as_it_lies() {
+            any_strides = true;
+            return *this;
+        }
         /// Matrices by columns, as LAPACK wants them. The computing half relies on that.
         Result& by_columns();
         /// Of one that begins as a copy: the computing half gets, in front of the result, what it is a copy of, and copies that
         /// while it writes; or an undefined Array, where the result begins so already (as in place, or if it does not pay `here`).
-        Result& copied_on_the_way(bool here = true) { on_the_way = true, handed = here; return *this; }
-        Result& zeroed() { zeros = true; return *this; }
-        Result& if_nothing(double value) { of_nothing = value; return *this; }
+        Result& copied_on_the_way(bool here = true) {
+            on_the_way = true, handed = here;
+            return *this;
+        }
+        Result& zeroed() {
+            zeros = true;
+            return *this;
+        }
+        Result& if_nothing(double value) {
+            of_nothing = value;
+            return *this;
+        }
     };
     static constexpr int max_results = 5, max_reads = 8, max_numbers = 6;
 
@@ -134,9 +153,12 @@ public:
 
     // ---- read by whoever runs it
 
-    bool out_decides = false;                                // a dtype that was not given was taken from out=
+    bool out_decides = false; // a dtype that was not given was taken from out=
     /// Where results go that have no input to follow.
-    void on(Device where) { device = where; has_device = true; }
+    void on(Device where) {
+        device = where;
+        has_device = true;
+    }
     bool on_meta() const { return device.type == DeviceType::Meta; }
     Result& result(int i) { return std::launder(reinterpret_cast<Result*>(memory_))[i]; }
     const Result& result(int i) const { return std::launder(reinterpret_cast<const Result*>(memory_))[i]; }
@@ -146,7 +168,12 @@ public:
 
     /// An argument's header, or one that is `kept`: of a number that became a tensor, of a tensor that the rule made.
     enum class Order : uint8_t { Rows, Any, Unresolved, Columns };
-    struct Read { TensorImpl* tensor; Tensor kept; DType dtype; Order order; };
+    struct Read {
+        TensorImpl* tensor;
+        Tensor kept;
+        DType dtype;
+        Order order;
+    };
     Read& input(int i) { return std::launder(reinterpret_cast<Read*>(read_memory_))[i]; }
     const Read& input(int i) const { return std::launder(reinterpret_cast<const Read*>(read_memory_))[i]; }
     Immediate* numbers() { return std::launder(reinterpret_cast<Immediate*>(number_memory_)); }
@@ -201,25 +228,40 @@ template <class F, class R, class... A> struct RuleSignature<R (F::*)(KernelCall
     }
 };
 
-struct ComputeArguments { const void* plan; const Array* next; Span<Array> list; void* workspace; };
-template <class T> struct Take { static const T& get(ComputeArguments& g) { return *static_cast<const T*>(g.plan); } };
-template <> struct Take<Array> { static const Array& get(ComputeArguments& g) { return *g.next++; } };
-template <> struct Take<Span<Array>> { static Span<Array> get(ComputeArguments& g) { return g.list; } };
-template <> struct Take<Workspace> { static Workspace get(ComputeArguments& g) { return {g.workspace}; } };
+struct ComputeArguments {
+    const void* plan;
+    const Array* next;
+    Span<Array> list;
+    void* workspace;
+};
+template <class T> struct Take {
+    static const T& get(ComputeArguments& g) { return *static_cast<const T*>(g.plan); }
+};
+template <> struct Take<Array> {
+    static const Array& get(ComputeArguments& g) { return *g.next++; }
+};
+template <> struct Take<Span<Array>> {
+    static Span<Array> get(ComputeArguments& g) { return g.list; }
+};
+template <> struct Take<Workspace> {
+    static Workspace get(ComputeArguments& g) { return {g.workspace}; }
+};
 
 template <class M> struct ComputeSignature;
 template <class F, class... A> struct ComputeSignature<void (F::*)(A...) const> {
     /// Whether each parameter is memory or the plan that the rule returns.
-    template <class T, class Plan> static constexpr bool fits = std::is_same_v<T, Array> || std::is_same_v<T, Span<Array>> || std::is_same_v<T, Workspace> || std::is_same_v<T, Plan>;
+    template <class T, class Plan>
+    static constexpr bool fits =
+        std::is_same_v<T, Array> || std::is_same_v<T, Span<Array>> || std::is_same_v<T, Workspace> || std::is_same_v<T, Plan>;
     template <class Plan> static constexpr bool takes = (fits<std::decay_t<A>, Plan> && ...);
     static void call(const void* plan, const Array* arrays, Span<Array> list, void* workspace) {
         ComputeArguments given{plan, arrays, list, workspace};
-        std::tuple<decltype(Take<std::decay_t<A>>::get(given))...> taken{Take<std::decay_t<A>>::get(given)...};   // braces: in order
+        std::tuple<decltype(Take<std::decay_t<A>>::get(given))...> taken{Take<std::decay_t<A>>::get(given)...}; // braces: in order
         std::apply(F{}, taken);
     }
 };
 
-}  // namespace boxed
+} // namespace boxed
 
 /// Runs a kernel by its rule: allocates its results, computes them unless they are meta.
 void run_kernel(const Operator& op, Value* arguments, Value* results);
@@ -231,11 +273,11 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results);
 struct LoopExpressions {
     const Expression* map = nullptr;
     const Expression* finish = nullptr;
-    bool by_place = false;                      // its values depend on places (arange), not on what is read there alone
-    bool one_number = true;                    // of run-time numbers alone: the same everywhere
+    bool by_place = false;  // its values depend on places (arange), not on what is read there alone
+    bool one_number = true; // of run-time numbers alone: the same everywhere
 };
 const LoopExpressions& loop_expressions(const Operator& op, const KernelCall& call);
 /// How many of them it keeps by now.
 int loop_count(const Operator& op);
 
-}  // namespace kindling
+} // namespace kindling

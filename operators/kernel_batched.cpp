@@ -12,7 +12,7 @@ namespace {
 
 /// The levels that arguments are batched at, oldest first: as their dimensions lie in memory.
 struct Levels {
-    std::vector<BatchLevel*> each, seen;                      // seen: also those at which no argument has a dimension
+    std::vector<BatchLevel*> each, seen; // seen: also those at which no argument has a dimension
     Sizes sizes;
     void collect(const TensorImpl* tensor) {
         auto add = [](std::vector<BatchLevel*>& list, BatchLevel* level) {
@@ -26,7 +26,8 @@ struct Levels {
         }
     }
     bool batched(const BatchLevel* level) const {
-        for (const BatchLevel* one : each) if (one == level) return true;
+        for (const BatchLevel* one : each)
+            if (one == level) return true;
         return false;
     }
 };
@@ -36,8 +37,8 @@ struct Levels {
 struct Spread {
     Tensor all;
     Sizes steps, slice_sizes, slice_strides;
-    size_t lead = 0;                                          // how many batch dimensions `all` has, in front
-    std::vector<int> has;                                     // the level of each
+    size_t lead = 0;      // how many batch dimensions `all` has, in front
+    std::vector<int> has; // the level of each
 
     Spread(const TensorImpl* tensor, const Levels& levels) {
         all = Tensor::share(const_cast<TensorImpl*>(tensor));
@@ -47,7 +48,8 @@ struct Spread {
             all = Tensor(batch->inner);
         }
         for (size_t l = 0; l < levels.each.size(); l++)
-            for (const BatchLevel* level : batched) if (level == levels.each[l]) has.push_back(static_cast<int>(l));
+            for (const BatchLevel* level : batched)
+                if (level == levels.each[l]) has.push_back(static_cast<int>(l));
         lead = has.size();
         measure(levels.each.size());
     }
@@ -55,7 +57,8 @@ struct Spread {
         steps = Sizes(levels, 0);
         for (size_t d = 0; d < lead; d++) steps[static_cast<size_t>(has[d])] = all.strides()[d];
         slice_sizes.clear(), slice_strides.clear();
-        for (size_t d = lead; d < static_cast<size_t>(all.dim()); d++) slice_sizes.push_back(all.sizes()[d]), slice_strides.push_back(all.strides()[d]);
+        for (size_t d = lead; d < static_cast<size_t>(all.dim()); d++)
+            slice_sizes.push_back(all.sizes()[d]), slice_strides.push_back(all.strides()[d]);
     }
     /// The header of the first slice; its offset is moved from slice to slice.
     Tensor slice() const { return untied(make_view(all, slice_sizes, slice_strides, all.storage_offset())); }
@@ -88,7 +91,7 @@ void run_loop_all(const Operator& op, KernelCall& call, Tensor* results, const L
     Sizes space = levels.sizes;
     for (int64_t size : call.space) space.push_back(size);
     call.space = space;
-    Tensor places[KernelCall::max_results];                   // a slice may have fewer dimensions than the loop has
+    Tensor places[KernelCall::max_results]; // a slice may have fewer dimensions than the loop has
     for (int i = 0; i < call.result_count; i++) {
         places[i] = results[i];
         const Tensor& result = results[i];
@@ -96,7 +99,8 @@ void run_loop_all(const Operator& op, KernelCall& call, Tensor* results, const L
         Sizes sizes, strides;
         for (size_t d = 0; d < count; d++) sizes.push_back(result.sizes()[d]), strides.push_back(result.strides()[d]);
         while (sizes.size() + static_cast<size_t>(result.dim()) - count < space.size()) sizes.push_back(1), strides.push_back(0);
-        for (size_t d = count; d < static_cast<size_t>(result.dim()); d++) sizes.push_back(result.sizes()[d]), strides.push_back(result.strides()[d]);
+        for (size_t d = count; d < static_cast<size_t>(result.dim()); d++)
+            sizes.push_back(result.sizes()[d]), strides.push_back(result.strides()[d]);
         places[i] = make_view(result, sizes, strides, result.storage_offset());
     }
     call.dims <<= count;
@@ -111,7 +115,11 @@ void run_compute_all(const Operator& op, KernelCall& call, Tensor* results, cons
     int64_t slices = 1;
     for (int64_t size : levels.sizes) slices *= size;
     if (empty || !slices) return;
-    struct Moving { Tensor header; Sizes steps; int64_t start; };
+    struct Moving {
+        Tensor header;
+        Sizes steps;
+        int64_t start;
+    };
     std::vector<Moving> moving;
     auto array_of = [&](const Spread& spread) {
         moving.push_back({spread.slice(), spread.steps, spread.all.storage_offset()});
@@ -129,19 +137,20 @@ void run_compute_all(const Operator& op, KernelCall& call, Tensor* results, cons
         prepare(read);
         spread.all = Tensor::share(read.tensor);
         spread.measure(levels.each.size());
-        arrays[count] = array_of(spread);                     // of a view, with a pending conjugation if it has one
+        arrays[count] = array_of(spread); // of a view, with a pending conjugation if it has one
         if (!call.cost) work = std::max(work, slice_numel);
     }
     Tensor apart[KernelCall::max_results];
     for (int i = 0; i < call.result_count; i++, count++) {
         const KernelCall::Result& result = call.result(i);
-        if (result.on_the_way) count++;                       // the copy is made below
+        if (result.on_the_way) count++; // the copy is made below
         if (!results[i].defined()) continue;
         const DType computed = result.computed == DType::None ? result.dtype : result.computed;
         const bool lies_so = result.exact || result.any_strides || result.in_rows;
         if (computed != result.dtype || !lies_so) apart[i] = make_all(result, levels, computed, !result.exact, {});
         const Tensor& target = apart[i].defined() ? apart[i] : results[i];
-        if (result.begins.defined() && target.numel()) copy_into(target, Spread(result.begins.impl(), levels).over(levels, result.sizes.size()));
+        if (result.begins.defined() && target.numel())
+            copy_into(target, Spread(result.begins.impl(), levels).over(levels, result.sizes.size()));
         if (result.zeros && target.numel()) fill_(target, Scalar(0));
         Sizes steps, sizes, strides;
         for (size_t d = 0; d < static_cast<size_t>(target.dim()); d++)
@@ -172,19 +181,21 @@ void run_compute_all(const Operator& op, KernelCall& call, Tensor* results, cons
         if (apart[i].defined()) copy_into(results[i], apart[i]);
 }
 
-}  // namespace
+} // namespace
 
 bool run_kernel_batched(const Operator& op, Value* arguments, Value* results) {
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
-    for (int i = 0; i < call.result_count; i++) if (call.result(i).target) return false;
-    if (call.declined) return false;                          // what runs instead may reach for memory
+    for (int i = 0; i < call.result_count; i++)
+        if (call.result(i).target) return false;
+    if (call.declined) return false; // what runs instead may reach for memory
     Levels levels;
     each_tensor(op, arguments, [&](const TensorImpl* tensor) { levels.collect(tensor); });
     for (const BatchLevel* level : levels.each) levels.sizes.push_back(level->size);
     Tensor made[KernelCall::max_results];
     for (int i = 0; i < call.result_count; i++)
-        if (const KernelCall::Result& result = call.result(i); result.dtype != DType::None) made[i] = make_all(result, levels, result.dtype, result.in_rows, call.device);
+        if (const KernelCall::Result& result = call.result(i); result.dtype != DType::None)
+            made[i] = make_all(result, levels, result.dtype, result.in_rows, call.device);
     if (!call.on_meta()) {
         if (op.functional->loop != LoopKind::None) run_loop_all(op, call, made, levels);
         else run_compute_all(op, call, made, levels);
@@ -198,4 +209,4 @@ bool run_kernel_batched(const Operator& op, Value* arguments, Value* results) {
     return true;
 }
 
-}  // namespace kindling
+} // namespace kindling

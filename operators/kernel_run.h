@@ -33,4 +33,4 @@ void apply_rule(const Operator& op, const Value* arguments, KernelCall& call);
 /// Runs the loop of a reduction, of rows, of elements or of a scan.
 void run_loop_body(const Operator& op, KernelCall& call, Tensor* results);
 
-}  // namespace kindling
+} // namespace kindling

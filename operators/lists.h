@@ -11,14 +11,17 @@ using List = std::vector<Tensor>;
 inline void check_list(TensorList self) { KINDLING_CHECK(Runtime, !self.empty(), "Tensor list must have at least one tensor."); }
 inline void check_lists(TensorList self, TensorList other) {
     check_list(self);
-    KINDLING_CHECK(Runtime, self.size() == other.size(), "Tensor lists must have the same number of tensors, got %zu and %zu", self.size(), other.size());
+    KINDLING_CHECK(Runtime, self.size() == other.size(), "Tensor lists must have the same number of tensors, got %zu and %zu", self.size(),
+                   other.size());
 }
 inline void check_lists(TensorList self, Span<Scalar> scalars) {
     check_list(self);
-    KINDLING_CHECK(Runtime, self.size() == scalars.size(), "Tensor list must have same number of elements as scalar list, got %zu and %zu.", self.size(), scalars.size());
+    KINDLING_CHECK(Runtime, self.size() == scalars.size(), "Tensor list must have same number of elements as scalar list, got %zu and %zu.",
+                   self.size(), scalars.size());
 }
 inline void check_zero_dim(const Tensor& scalar) {
-    KINDLING_CHECK(Runtime, scalar.dim() == 0 && scalar.numel() == 1, "scalar tensor expected to be 0 dim but it has %ld dimensions and %ld elements.", scalar.dim(), scalar.numel());
+    KINDLING_CHECK(Runtime, scalar.dim() == 0 && scalar.numel() == 1,
+                   "scalar tensor expected to be 0 dim but it has %ld dimensions and %ld elements.", scalar.dim(), scalar.numel());
 }
 
 template <class F> List each(TensorList self, F f) {
@@ -61,7 +64,8 @@ template <class F> void triples_in_place(TensorList self, TensorList a, TensorLi
 /// The numbers of a packed tensor of scalars.
 inline std::vector<Scalar> unpacked(const Tensor& scalars, size_t count) {
     KINDLING_CHECK(Runtime, scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got %ld instead.", scalars.dim());
-    KINDLING_CHECK(Runtime, scalars.size(0) == static_cast<int64_t>(count), "Expected length of scalars to match input of length %zu but got %ld instead.", count, scalars.size(0));
+    KINDLING_CHECK(Runtime, scalars.size(0) == static_cast<int64_t>(count),
+                   "Expected length of scalars to match input of length %zu but got %ld instead.", count, scalars.size(0));
     std::vector<Scalar> result;
     for (int64_t i = 0; i < scalars.size(0); i++) result.push_back(select(scalars, 0, i).item_scalar());
     return result;
@@ -73,4 +77,4 @@ inline List copies_of(List views) {
     return views;
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -8,7 +8,10 @@
 namespace kindling {
 
 static void join(DType& slot, DType dtype) {
-    if (slot == DType::None || slot == dtype) { slot = dtype; return; }
+    if (slot == DType::None || slot == dtype) {
+        slot = dtype;
+        return;
+    }
     slot = promote_or_fail(slot, dtype);
 }
 
@@ -59,8 +62,10 @@ Sizes broadcast_all(TensorImpl* const* tensors, int count, const char* operation
     bool first = true;
     for (int i = 0; i < count; i++) {
         IntList mine = static_cast<const TensorImpl*>(tensors[i])->sizes();
-        if (first) { sizes = mine; first = false; }
-        else if (!(IntList(sizes) == mine)) sizes = broadcast_sizes(sizes, mine, operation);
+        if (first) {
+            sizes = mine;
+            first = false;
+        } else if (!(IntList(sizes) == mine)) sizes = broadcast_sizes(sizes, mine, operation);
     }
     return sizes;
 }
@@ -95,7 +100,8 @@ Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count, DType
         const TensorImpl* tensor = tensors[i];
         int64_t at = dim - (n - tensor->ndim);
         if (at < 0 || (tensor->shape[at] == 1 && sizes[static_cast<size_t>(dim)] != 1)) return 0;
-        if (!converted.empty() && !converted[static_cast<size_t>(i)].empty()) return converted[static_cast<size_t>(i)][static_cast<size_t>(at)];
+        if (!converted.empty() && !converted[static_cast<size_t>(i)].empty())
+            return converted[static_cast<size_t>(i)][static_cast<size_t>(at)];
         return tensor->shape[tensor->ndim + at] * static_cast<int64_t>(item_size(tensor->dtype));
     };
     auto swaps = [&](int64_t a, int64_t b) {
@@ -112,13 +118,15 @@ Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count, DType
         size_t at = i;
         for (size_t j = i; j-- > 0;) {
             int verdict = swaps(order[j], order[at]);
-            if (verdict > 0) { std::swap(order[j], order[at]); at = j; }
-            else if (verdict < 0) break;
+            if (verdict > 0) {
+                std::swap(order[j], order[at]);
+                at = j;
+            } else if (verdict < 0) break;
         }
     }
     Sizes strides(static_cast<size_t>(n));
     int64_t step = 1;
-    bool inverted = true;  // matters to what has no elements: the others are contiguous then
+    bool inverted = true; // matters to what has no elements: the others are contiguous then
     for (int i = 0; i < n; i++) {
         int64_t dim = order[static_cast<size_t>(i)];
         strides[static_cast<size_t>(dim)] = step;
@@ -150,7 +158,7 @@ bool is_expanded(const TensorImpl& tensor) {
 void check_apart(const Tensor& out, const TensorImpl& input, bool same_too) {
     const TensorImpl& target = *out.impl();
     if (input.storage != target.storage || !input.numel || !target.numel) return;
-    if (!input.non_overlapping_dense || !target.non_overlapping_dense) return;  // too hard to tell, as torch
+    if (!input.non_overlapping_dense || !target.non_overlapping_dense) return; // too hard to tell, as torch
     int64_t low, high, bottom, top;
     extent(input, low, high);
     extent(target, bottom, top);
@@ -162,7 +170,8 @@ void check_apart(const Tensor& out, const TensorImpl& input, bool same_too) {
 
 void check_overlap(const Tensor& out, TensorImpl* const* inputs, int count, bool same_too) {
     TensorImpl* target = out.impl();
-    KINDLING_CHECK(Runtime, !is_expanded(*target), "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+    KINDLING_CHECK(Runtime, !is_expanded(*target),
+                   "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                    "location. Please clone() the tensor before performing the operation.");
     for (int i = 0; i < count; i++) {
         if (same_too || inputs[i] != target) check_apart(out, *inputs[i], same_too);
@@ -174,18 +183,20 @@ void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides) {
     int shift = static_cast<int>(sizes.size()) - tensor.ndim;
     for (int i = 0; i < static_cast<int>(sizes.size()); i++) {
         int at = i - shift;
-        strides[i] = at < 0 || (tensor.shape[at] == 1 && sizes[static_cast<size_t>(i)] != 1) ? 0
-                     : static_cast<int64_t>(static_cast<uint64_t>(tensor.shape[tensor.ndim + at]) * static_cast<uint64_t>(item));  // of one element or none, it may be anything
+        strides[i] = at < 0 || (tensor.shape[at] == 1 && sizes[static_cast<size_t>(i)] != 1)
+                         ? 0
+                         : static_cast<int64_t>(static_cast<uint64_t>(tensor.shape[tensor.ndim + at]) *
+                                                static_cast<uint64_t>(item)); // of one element or none, it may be anything
     }
 }
 
 [[gnu::noinline]] static void record_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
-                                                    TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
+                                          TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
     const size_t count = static_cast<size_t>(output_count + input_count);
     int64_t numel = 1;
     for (int64_t size : sizes) numel *= size;
     if (numel == 0) return;
-    bool plain = true;                                  // one flat dimension
+    bool plain = true; // one flat dimension
     for (int i = 0; i < output_count && plain; i++) plain = outputs[i]->contiguous && outputs[i]->numel == numel;
     for (int i = 0; i < input_count && plain; i++) plain = inputs[i]->contiguous && inputs[i]->numel == numel;
     if (plain) sizes = IntList(&numel, 1);
@@ -215,8 +226,8 @@ void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides) {
     thread_state.recording->record(kernel, places);
 }
 
-void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
-              TensorImpl* const* inputs, int input_count, const Immediate* scalars) {
+void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count, TensorImpl* const* inputs,
+              int input_count, const Immediate* scalars) {
     int count = output_count + input_count, n = static_cast<int>(sizes.size());
     KINDLING_ASSERT(count <= max_loop_operands);
     int64_t numel = 1;
@@ -227,10 +238,13 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
     LoopOperand operands[16];
     std::vector<LoopOperand> many;
     LoopOperand* list = operands;
-    if (count > 16) { many.resize(static_cast<size_t>(count)); list = many.data(); }
+    if (count > 16) {
+        many.resize(static_cast<size_t>(count));
+        list = many.data();
+    }
     SmallVector<int64_t, 40> strides(static_cast<size_t>(count * n));
-    bool missing = false;                               // memory that was never there, or was taken away
-    bool plain = true;                                  // everything contiguous and of this shape: one flat dimension
+    bool missing = false; // memory that was never there, or was taken away
+    bool plain = true;    // everything contiguous and of this shape: one flat dimension
     for (int i = 0; i < count; i++) {
         const TensorImpl* tensor = operand(i);
         plain &= tensor->contiguous && tensor->sizes() == sizes;
@@ -267,4 +281,4 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
     run(kernel);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -39,11 +39,12 @@ void loop_strides(const TensorImpl& tensor, IntList sizes, int64_t* strides);
 
 /// Where a loop reads: loops that were put off and read there as well stay so.
 inline void* data_to_read(const TensorImpl& tensor) {
-    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(tensor.storage->data_to_read()) + static_cast<uint64_t>(tensor.offset) * item_size(tensor.dtype));
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(tensor.storage->data_to_read()) +
+                                   static_cast<uint64_t>(tensor.offset) * item_size(tensor.dtype));
 }
 
 /// Runs an expression over tensors into `outputs` (all of shape `sizes`); inputs broadcast.
-void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count,
-              TensorImpl* const* inputs, int input_count, const Immediate* scalars);
+void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* outputs, int output_count, TensorImpl* const* inputs,
+              int input_count, const Immediate* scalars);
 
-}  // namespace kindling
+} // namespace kindling

@@ -22,7 +22,8 @@ inline Tensor diagonals(const Tensor& t) { return diagonal(t, 0, -2, -1); }
 inline int64_t eye_size(const Tensor& t) { return std::min(t.size(-2), t.size(-1)); }
 
 inline IntList batch_of(const Tensor& t, size_t behind = 2) {
-    KINDLING_CHECK(Runtime, t.sizes().size() >= behind, "expected a tensor with at least %zu dimensions, got %s", behind, str(t.sizes()).c_str());
+    KINDLING_CHECK(Runtime, t.sizes().size() >= behind, "expected a tensor with at least %zu dimensions, got %s", behind,
+                   str(t.sizes()).c_str());
     return IntList(t.sizes().data(), t.sizes().size() - behind);
 }
 inline Sizes with(IntList batch, std::initializer_list<int64_t> more) {
@@ -84,7 +85,7 @@ inline void fill_identity(const Array& t) {
     for (int64_t i = 0; i < count_of(t); i++)
         for (int64_t j = 0; j < std::min(m, n); j++) {
             char* at = static_cast<char*>(matrix_at(t, i)) + (j * m + j) * static_cast<int64_t>(t.element_size());
-            if (to_real(t.dtype()) == DType::Float32) *reinterpret_cast<float*>(at) = 1;     // of complex numbers the real part
+            if (to_real(t.dtype()) == DType::Float32) *reinterpret_cast<float*>(at) = 1; // of complex numbers the real part
             else *reinterpret_cast<double*>(at) = 1;
         }
 }
@@ -103,22 +104,25 @@ inline void need_matrix(const Tensor& t, const char* name, const char* argument 
 }
 inline void need_square(const Tensor& t, const char* name, const char* argument = "A") {
     need_matrix(t, name, argument);
-    KINDLING_CHECK(Runtime, t.size(-1) == t.size(-2), "%s: %s must be batches of square matrices, but they are %ld by %ld matrices",
-                   name, argument, t.size(-2), t.size(-1));
+    KINDLING_CHECK(Runtime, t.size(-1) == t.size(-2), "%s: %s must be batches of square matrices, but they are %ld by %ld matrices", name,
+                   argument, t.size(-2), t.size(-1));
 }
 /// NotImplementedError for what LAPACK has no routine for.
 inline void need_kernel(const Tensor& t, const char* kernel) {
-    KINDLING_CHECK(NotImplemented, is_differentiable(t.dtype()) && !is_half(t.dtype()), "\"%s\" not implemented for '%s'", kernel, scalar_type_name(t.dtype()));
+    KINDLING_CHECK(NotImplemented, is_differentiable(t.dtype()) && !is_half(t.dtype()), "\"%s\" not implemented for '%s'", kernel,
+                   scalar_type_name(t.dtype()));
 }
 /// Half types have no `kernel`, or, if that is null, are refused by the operator.
 inline void need_field(const Tensor& t, const char* name, const char* kernel = nullptr) {
-    KINDLING_CHECK(Runtime, is_differentiable(t.dtype()), "%s: Expected a floating point or complex tensor as input. Got %s", name, scalar_type_name(t.dtype()));
+    KINDLING_CHECK(Runtime, is_differentiable(t.dtype()), "%s: Expected a floating point or complex tensor as input. Got %s", name,
+                   scalar_type_name(t.dtype()));
     if (kernel) return need_kernel(t, kernel);
     KINDLING_CHECK(Runtime, !is_half(t.dtype()), "%s: Low precision dtypes not supported. Got %s", name, scalar_type_name(t.dtype()));
 }
 inline void need_same(const Tensor& a, const Tensor& b, const char* name) {
-    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s instead",
-                   name, scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(),
+                   "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s instead", name,
+                   scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
 }
 
 enum class Failure : uint8_t { Singular, Solver, NotPositive, Eigenvalues, SingularValues, Factor, LeastSquares, Indefinite };
@@ -130,14 +134,40 @@ inline void raise_on(const int32_t* infos, int64_t count, bool batched, const ch
         std::string where = batched ? format(": (Batch element %ld)", static_cast<long>(i)) : std::string();
         const char* batch = where.c_str();
         switch (failure) {
-            case Failure::Singular: fail(ErrorKind::LinAlg, "%s%s: The diagonal element %d is zero, the inversion could not be completed because the input matrix is singular.", name, batch, code);
-            case Failure::Solver: fail(ErrorKind::LinAlg, "%s%s: The solver failed because the input matrix is singular.", name, batch);
-            case Failure::NotPositive: fail(ErrorKind::LinAlg, "%s%s: The factorization could not be completed because the input is not positive-definite (the leading minor of order %d is not positive-definite).", name, batch, code);
-            case Failure::Eigenvalues: fail(ErrorKind::LinAlg, "%s%s: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: %d).", name, batch, code);
-            case Failure::SingularValues: fail(ErrorKind::LinAlg, "%s%s: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: %d).", name, batch, code);
-            case Failure::Factor: fail(ErrorKind::LinAlg, "%s%s: U[%d,%d] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)", name, batch, code, code);
-            case Failure::LeastSquares: fail(ErrorKind::LinAlg, "%s%s: The least squares solution could not be computed because the input matrix does not have full rank (error code: %d).", name, batch, code);
-            case Failure::Indefinite: fail(ErrorKind::LinAlg, "%s%s: The factorization could not be completed because the input is singular (the diagonal element %d is zero).", name, batch, code);
+        case Failure::Singular:
+            fail(ErrorKind::LinAlg,
+                 "%s%s: The diagonal element %d is zero, the inversion could not be completed because the input matrix is singular.", name,
+                 batch, code);
+        case Failure::Solver: fail(ErrorKind::LinAlg, "%s%s: The solver failed because the input matrix is singular.", name, batch);
+        case Failure::NotPositive:
+            fail(ErrorKind::LinAlg,
+                 "%s%s: The factorization could not be completed because the input is not positive-definite (the leading minor of order %d "
+                 "is not positive-definite).",
+                 name, batch, code);
+        case Failure::Eigenvalues:
+            fail(ErrorKind::LinAlg,
+                 "%s%s: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
+                 "(error code: %d).",
+                 name, batch, code);
+        case Failure::SingularValues:
+            fail(ErrorKind::LinAlg,
+                 "%s%s: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular "
+                 "values (error code: %d).",
+                 name, batch, code);
+        case Failure::Factor:
+            fail(ErrorKind::LinAlg,
+                 "%s%s: U[%d,%d] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+                 "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+                 name, batch, code, code);
+        case Failure::LeastSquares:
+            fail(
+                ErrorKind::LinAlg,
+                "%s%s: The least squares solution could not be computed because the input matrix does not have full rank (error code: %d).",
+                name, batch, code);
+        case Failure::Indefinite:
+            fail(ErrorKind::LinAlg,
+                 "%s%s: The factorization could not be completed because the input is singular (the diagonal element %d is zero).", name,
+                 batch, code);
         }
     }
 }
@@ -146,7 +176,9 @@ inline void raise_on(const Tensor& info, const char* name, Failure failure) {
     const Tensor all = all_slices(info);
     if (!all.is_meta()) raise_on(all.data_ptr<int32_t>(), all.numel(), all.dim(), name, failure);
 }
-inline void raise_on(const Array& info, const char* name, Failure failure) { raise_on(info.data_ptr<int32_t>(), info.numel(), info.dim(), name, failure); }
+inline void raise_on(const Array& info, const char* name, Failure failure) {
+    raise_on(info.data_ptr<int32_t>(), info.numel(), info.dim(), name, failure);
+}
 
 // ---- solvers' second argument
 
@@ -157,4 +189,4 @@ inline bool is_vector(const Tensor& A, const Tensor& B) {
     return batch_of(A, 1) == B.sizes();
 }
 
-}  // namespace kindling::matrices
+} // namespace kindling::matrices

@@ -24,7 +24,8 @@ Part& Part::select(int64_t d, int64_t index) {
     KINDLING_CHECK(Index, dim() > 0, "select() cannot be applied to a 0-dim tensor.");
     const auto at = static_cast<size_t>(d = wrap_dim(d, dim()));
     const int64_t size = sizes[at];
-    KINDLING_CHECK(Index, index >= -size && index < size, "select(): index %ld out of range for tensor of size %s at dimension %ld", index, str(sizes).c_str(), d);
+    KINDLING_CHECK(Index, index >= -size && index < size, "select(): index %ld out of range for tensor of size %s at dimension %ld", index,
+                   str(sizes).c_str(), d);
     offset = advanced(offset, strides[at], index < 0 ? index + size : index);
     sizes.erase(at);
     strides.erase(at);
@@ -75,11 +76,13 @@ Part& Part::unfold(int64_t dimension, int64_t size, int64_t step) {
 void check_copied(IntList from, const Part& to) {
     if (from == IntList(to.sizes)) return;
     const Sizes sizes = broadcast_sizes(to.sizes, from, "copy_");
-    KINDLING_CHECK(Runtime, IntList(sizes) == IntList(to.sizes), "output with shape %s doesn't match the broadcast shape %s", str(to.sizes).c_str(), str(IntList(sizes)).c_str());
+    KINDLING_CHECK(Runtime, IntList(sizes) == IntList(to.sizes), "output with shape %s doesn't match the broadcast shape %s",
+                   str(to.sizes).c_str(), str(IntList(sizes)).c_str());
 }
 
 /// Runs an expression of up to two inputs over a part; the first operand is written to. An input broadcasts to it.
-static void run_over(const Expression& expression, const Part& there, std::initializer_list<std::pair<const Array*, const Part*>> given, const Immediate* scalars) {
+static void run_over(const Expression& expression, const Part& there, std::initializer_list<std::pair<const Array*, const Part*>> given,
+                     const Immediate* scalars) {
     LoopOperand operands[3];
     Sizes strides[3], sizes = there.sizes;
     int count = 0;
@@ -92,13 +95,21 @@ static void run_over(const Expression& expression, const Part& there, std::initi
         operands[count] = {array->data_ptr<char>() + part->offset * item, array->dtype(), strides[count].data()};
         count++;
     }
-    for (const int64_t size : sizes) if (!size) return;
-    run(LoopKernel{.expression = &expression, .ndim = static_cast<int>(sizes.size()), .sizes = sizes.data(), .output_count = 1, .input_count = count - 1, .operands = operands, .scalars = scalars});
+    for (const int64_t size : sizes)
+        if (!size) return;
+    run(LoopKernel{.expression = &expression,
+                   .ndim = static_cast<int>(sizes.size()),
+                   .sizes = sizes.data(),
+                   .output_count = 1,
+                   .input_count = count - 1,
+                   .operands = operands,
+                   .scalars = scalars});
 }
 
 void copy_part(const Array& to, const Part& there, const Array& from, const Part& here) {
     const DType source = from.dtype(), target = to.dtype();
-    run_over(cached_expression(key_of(source, target), [&](ExpressionBuilder& b) { b.output(cast(b.input(source), target)); }), there, {{&to, &there}, {&from, &here}}, nullptr);
+    run_over(cached_expression(key_of(source, target), [&](ExpressionBuilder& b) { b.output(cast(b.input(source), target)); }), there,
+             {{&to, &there}, {&from, &here}}, nullptr);
 }
 
 void add_part(const Array& to, const Part& there, const Array& from, const Part& here) {
@@ -112,7 +123,8 @@ void add_part(const Array& to, const Part& there, const Array& from, const Part&
 
 void fill_part(const Array& to, const Part& there, Immediate number) {
     const DType dtype = to.dtype();
-    run_over(cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.scalar(value_type(dtype)), dtype)); }), there, {{&to, &there}}, &number);
+    run_over(cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.scalar(value_type(dtype)), dtype)); }), there,
+             {{&to, &there}}, &number);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -36,4 +36,4 @@ void copy_part(const Array& to, const Part& there, const Array& from, const Part
 void add_part(const Array& to, const Part& there, const Array& from, const Part& here);
 void fill_part(const Array& to, const Part& there, Immediate number);
 
-}  // namespace kindling
+} // namespace kindling

@@ -54,25 +54,26 @@ inline void read_key(const Operator& op, const Value* arguments, PlanKey& key) {
         const Argument& argument = op.schema->arguments[static_cast<size_t>(i)];
         uint64_t mine = static_cast<uint64_t>(v.tag) << 56;
         switch (v.tag) {
-            case Value::Tag::Tensor:
-                key.add(mine | static_cast<uint64_t>(v.tensor->dtype) | (v.tensor->ndim ? 256u : 0u) | (v.tensor->wrapped_number ? 512u : 0u));
-                break;
-            case Value::Tag::Text:
-                key.add(mine | v.size);
-                for (uint32_t at = 0; at < v.size; at += 8) {
-                    uint64_t letters = 0;
-                    std::memcpy(&letters, v.text + at, std::min<size_t>(8, v.size - at));
-                    key.add(letters);
-                }
-                break;
-            case Value::Tag::Bool: case Value::Tag::Int: {
-                bool shapes = argument.type == Type::Bool || argument.type == Type::Int || at_default(argument, v);
-                key.add(mine | shapes);
-                if (shapes) key.add(static_cast<uint64_t>(v.integer));
-                break;
+        case Value::Tag::Tensor:
+            key.add(mine | static_cast<uint64_t>(v.tensor->dtype) | (v.tensor->ndim ? 256u : 0u) | (v.tensor->wrapped_number ? 512u : 0u));
+            break;
+        case Value::Tag::Text:
+            key.add(mine | v.size);
+            for (uint32_t at = 0; at < v.size; at += 8) {
+                uint64_t letters = 0;
+                std::memcpy(&letters, v.text + at, std::min<size_t>(8, v.size - at));
+                key.add(letters);
             }
-            case Value::Tag::DType: key.add(mine | static_cast<uint64_t>(v.dtype)); break;
-            default: key.add(mine); break;
+            break;
+        case Value::Tag::Bool:
+        case Value::Tag::Int: {
+            bool shapes = argument.type == Type::Bool || argument.type == Type::Int || at_default(argument, v);
+            key.add(mine | shapes);
+            if (shapes) key.add(static_cast<uint64_t>(v.integer));
+            break;
+        }
+        case Value::Tag::DType: key.add(mine | static_cast<uint64_t>(v.dtype)); break;
+        default: key.add(mine); break;
         }
     }
 }
@@ -110,7 +111,7 @@ DType compute_type(const Operator& op, const Value* arguments, bool to_run) {
         const Value& v = arguments[i];
         const Argument& argument = op.schema->arguments[static_cast<size_t>(i)];
         if (v.is_tensor()) {
-            if (op.promotion == Promotion::Condition && i == 0) continue;   // where's mask
+            if (op.promotion == Promotion::Condition && i == 0) continue; // where's mask
             result_type.add(*v.tensor);
             if (first == DType::None) first = v.tensor->dtype;
         } else if (v.is_number() && promotes(op, argument)) result_type.add(v.scalar());
@@ -144,8 +145,12 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, 
         else if (v.is_number()) {
             symbols[i] = Sym(1.0);
             types[i] = value_type(compute);
-            plan.scalar_checked[plan.scalar_count] = type == Type::Scalar && (op.promotion == Promotion::WithScalars || !promotes(op, op.schema->arguments[static_cast<size_t>(i)]));
-            plan.scalar_type[plan.scalar_count] = op.has(trait::OwnNumbers) || (promotes(op, op.schema->arguments[static_cast<size_t>(i)]) && !reads_wide(op, i, 0)) ? compute : types[i];
+            plan.scalar_checked[plan.scalar_count] = type == Type::Scalar && (op.promotion == Promotion::WithScalars ||
+                                                                              !promotes(op, op.schema->arguments[static_cast<size_t>(i)]));
+            plan.scalar_type[plan.scalar_count] =
+                op.has(trait::OwnNumbers) || (promotes(op, op.schema->arguments[static_cast<size_t>(i)]) && !reads_wide(op, i, 0))
+                    ? compute
+                    : types[i];
             plan.scalar_position[plan.scalar_count++] = static_cast<uint8_t>(i);
         }
     }
@@ -153,15 +158,16 @@ void make_plan(const Operator& op, const Value* arguments, PointwisePlan& plan, 
     ScalarBody body{op.scalar_build, op.scalar_arity};
     DType inner = op.promotion == Promotion::Condition || op.promotion == Promotion::Free ? DType::None : compute;
     DType result = op.promotion == Promotion::Condition ? compute : op.result_dtype;
-    plan.expression = build_expression(body, symbols, types, inner, result, op.promotion == Promotion::Condition, inner == DType::None ? 0 : narrow);
+    plan.expression =
+        build_expression(body, symbols, types, inner, result, op.promotion == Promotion::Condition, inner == DType::None ? 0 : narrow);
     if (op.result_dtype == DType::None && is_narrow(compute) && plan.expression.output_type(0) == DType::Float32)
         plan.expression = build_expression(body, symbols, types, inner, compute, false, narrow);
     if (to_run) check_defined(op, plan.expression, compute);
 }
 
 void check_size(const TensorImpl* self, IntList sizes) {
-    KINDLING_CHECK(Runtime, sizes == self->sizes(), "output with shape %s doesn't match the broadcast shape %s",
-                   str(self->sizes()).c_str(), str(sizes).c_str());
+    KINDLING_CHECK(Runtime, sizes == self->sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self->sizes()).c_str(),
+                   str(sizes).c_str());
 }
 
 /// What PyTorch's iterator finds before it asks for a kernel: shapes that do not fit, and a result that does not fit its target.
@@ -180,7 +186,7 @@ void check_size(const TensorImpl* self, IntList sizes) {
 
 void make_checked_plan(const Operator& op, const Value* arguments, PointwisePlan& plan) {
     const Operator& home = *op.functional;
-    if (home.check) home.check(home, const_cast<Value*>(arguments), nullptr);   // before shapes and targets, as PyTorch's
+    if (home.check) home.check(home, const_cast<Value*>(arguments), nullptr); // before shapes and targets, as PyTorch's
     try {
         make_plan(op, arguments, plan);
         plan.rows = home.has(trait::Rows) || (home.has(trait::ComplexRows) && is_complex(plan.compute));
@@ -211,8 +217,9 @@ Sizes strides_for(const Call& call, IntList sizes) {
 
 Tensor fresh_output(const Call& call, IntList sizes, int output, Device device) {
     DType dtype = call.plan->expression.output_type(output);
-    bool row_major = true;   // the common case, without working strides out
-    for (int i = 0; i < call.plan->input_count && row_major; i++) row_major = call.inputs[i]->contiguous && std::as_const(*call.inputs[i]).sizes() == sizes;
+    bool row_major = true; // the common case, without working strides out
+    for (int i = 0; i < call.plan->input_count && row_major; i++)
+        row_major = call.inputs[i]->contiguous && std::as_const(*call.inputs[i]).sizes() == sizes;
     return row_major ? make_tensor(sizes, dtype, device) : make_tensor(sizes, strides_for(call, sizes), dtype, device);
 }
 
@@ -232,17 +239,17 @@ Device device_of(const Call& call) {
     return call.plan->input_count ? call.inputs[0]->device : Device{};
 }
 
-}  // namespace
+} // namespace
 
 Immediate pointwise_scalar(const PointwisePlan& plan, const Value* arguments, int which) {
     const Value& v = arguments[plan.scalar_position[which]];
     const DType type = plan.scalar_type[which];
     if (plan.scalar_checked[which]) check_fits(v.scalar(), type);
     switch (v.tag) {
-        case Value::Tag::Float: return Immediate::of(type, v.real);
-        case Value::Tag::Complex: return Immediate::of(type, std::complex<double>(v.real, v.imag));
-        case Value::Tag::UInt: return Immediate::of(type, static_cast<uint64_t>(v.integer));
-        default: return Immediate::of(type, v.integer);
+    case Value::Tag::Float: return Immediate::of(type, v.real);
+    case Value::Tag::Complex: return Immediate::of(type, std::complex<double>(v.real, v.imag));
+    case Value::Tag::UInt: return Immediate::of(type, static_cast<uint64_t>(v.integer));
+    default: return Immediate::of(type, v.integer);
     }
 }
 
@@ -271,7 +278,8 @@ PlanRef pointwise_plan(const Operator& op, const Value* arguments) {
     PlanKey key;
     read_key(op, arguments, key);
     if (key.fits()) [[likely]]
-        for (auto* cached = static_cast<const CachedPlan*>(op.functional->plans.load(std::memory_order_acquire)); cached; cached = cached->next)
+        for (auto* cached = static_cast<const CachedPlan*>(op.functional->plans.load(std::memory_order_acquire)); cached;
+             cached = cached->next)
             if (cached->key == key) return PlanRef(&cached->plan);
     return add_plan(op, arguments, key);
 }
@@ -297,7 +305,7 @@ void pointwise_kernel(const Operator& op, Value* arguments, Value* results) {
     Call call;
     gather(op, arguments, call);
     if (thread_state.recording) [[unlikely]] {
-        RunNow now(!call.plan->kept);      // an expression that goes with the call is not put off
+        RunNow now(!call.plan->kept); // an expression that goes with the call is not put off
         return run_pointwise(op, call, nullptr, results);
     }
     run_pointwise(op, call, reusable, results);
@@ -324,8 +332,8 @@ void pointwise_inplace_kernel(const Operator& op, Value* arguments, Value* resul
     gather(op, arguments, call);
     RunNow now(thread_state.recording && !call.plan->kept);
     Tensor self = Tensor::share(arguments[0].tensor);
-    KINDLING_CHECK(Runtime, category(call.plan->compute) < 3 || category(call.plan->expression.output_type(0)) != 2, "In-place %s is not supported for complex tensors.",
-                   op.functional->name());
+    KINDLING_CHECK(Runtime, category(call.plan->compute) < 3 || category(call.plan->expression.output_type(0)) != 2,
+                   "In-place %s is not supported for complex tensors.", op.functional->name());
     Sizes sizes = broadcast_all(call.inputs, call.plan->input_count, op.name());
     check_size(self.impl(), sizes);
     check_target(op, call.plan->expression.output_type(0), self.dtype());
@@ -348,9 +356,13 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
     for (int i = 0; i < count; i++) {
         Tensor out = Tensor::share(arguments[first + i].tensor);
         const DType made = call.plan->expression.output_type(i);
-        if (op.out_dtype == OutDType::Same && is_complex(call.plan->compute) && is_floating(made))   // a modulus may be written to a complex number
-            KINDLING_CHECK(Runtime, out.dtype() == call.plan->compute || (!out.is_complex() && can_cast(made, out.dtype())), out.is_complex() ? "Found dtype %s but expected %s" : "result type %s can't be cast to the desired output type %s",
-                           scalar_type_name(out.is_complex() ? out.dtype() : made), scalar_type_name(out.is_complex() ? call.plan->compute : out.dtype()));
+        if (op.out_dtype == OutDType::Same && is_complex(call.plan->compute) &&
+            is_floating(made)) // a modulus may be written to a complex number
+            KINDLING_CHECK(Runtime, out.dtype() == call.plan->compute || (!out.is_complex() && can_cast(made, out.dtype())),
+                           out.is_complex() ? "Found dtype %s but expected %s"
+                                            : "result type %s can't be cast to the desired output type %s",
+                           scalar_type_name(out.is_complex() ? out.dtype() : made),
+                           scalar_type_name(out.is_complex() ? call.plan->compute : out.dtype()));
         else check_target(op, made, out.dtype());
         check_device(out, device_of(call).type == DeviceType::Meta);
         check_overlap(out, call.inputs, call.plan->input_count);
@@ -358,8 +370,8 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
         headers[i] = out.impl();
     }
     if (device_of(call).type == DeviceType::CPU && !headers[0]->is_meta()) run_into(call, sizes, headers, count);
-    for (int i = 0; i < count; i++) written(Tensor::share(headers[i]));   // may raise: before there are results, which nobody would let go of
+    for (int i = 0; i < count; i++) written(Tensor::share(headers[i])); // may raise: before there are results, which nobody would let go of
     for (int i = 0; i < count; i++) results[i] = Value::own(Tensor::share(headers[i]));
 }
 
-}  // namespace kindling
+} // namespace kindling

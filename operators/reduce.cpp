@@ -14,7 +14,7 @@ int64_t count_in(IntList sizes, uint64_t mask) {
 
 Tensor to_equals(const Tensor& grad, const Tensor& self, const Tensor& result) {
     Tensor hit = logical_or(eq(self, result), logical_and(isnan(self), isnan(result)));
-    return where(hit, div(grad, sum(hit)), wrap_number(Scalar(0)));   // a product would make NaN where nothing equals it any more
+    return where(hit, div(grad, sum(hit)), wrap_number(Scalar(0))); // a product would make NaN where nothing equals it any more
 }
 
 Tensor restore_dims(const Tensor& grad, uint64_t mask, int64_t ndim, bool keepdim) {
@@ -25,4 +25,4 @@ Tensor restore_dims(const Tensor& grad, uint64_t mask, int64_t ndim, bool keepdi
     return result;
 }
 
-}  // namespace kindling
+} // namespace kindling

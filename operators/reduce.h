@@ -13,4 +13,4 @@ Tensor to_equals(const Tensor& grad, const Tensor& self, const Tensor& result);
 /// A gradient of a reduced tensor, with the reduced dimensions put back (size 1).
 Tensor restore_dims(const Tensor& grad, uint64_t mask, int64_t ndim, bool keepdim);
 
-}  // namespace kindling
+} // namespace kindling

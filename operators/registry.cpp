@@ -17,7 +17,7 @@ using namespace generated;
 
 struct Family {
     int number;
-    int next = 0;  // declarations seen so far
+    int next = 0; // declarations seen so far
 };
 
 Field doc(const char* text) { return {Field::Kind::Doc, 0, 0, text}; }
@@ -41,8 +41,12 @@ Field kernel_field(ResultRule rule, Compute compute) {
 }
 Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody finish) {
     const auto arities = static_cast<uint32_t>(map.arity | finish.arity << 8);
-    return {Field::Kind::Loop, static_cast<uint8_t>(kind), arities, reinterpret_cast<const char*>(map.build),
-            reinterpret_cast<const char*>(finish.build), reinterpret_cast<void*>(rule)};
+    return {Field::Kind::Loop,
+            static_cast<uint8_t>(kind),
+            arities,
+            reinterpret_cast<const char*>(map.build),
+            reinterpret_cast<const char*>(finish.build),
+            reinterpret_cast<void*>(rule)};
 }
 Field otherwise_field(Kernel kernel) { return {Field::Kind::Otherwise, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)}; }
 
@@ -55,10 +59,11 @@ static void place_tensors(Operator& op) {
         if (argument.type == Type::DType) op.dtype_position = static_cast<uint8_t>(i);
         if (argument.type == Type::Layout) op.layout_position = static_cast<uint8_t>(i);
         if (argument.type != Type::Tensor) continue;
-        if (argument.list) { if (op.list_count < 4) op.list_positions[op.list_count++] = static_cast<uint8_t>(i); }
-        else if (op.tensor_count < 16) op.tensor_positions[op.tensor_count++] = static_cast<uint8_t>(i);
+        if (argument.list) {
+            if (op.list_count < 4) op.list_positions[op.list_count++] = static_cast<uint8_t>(i);
+        } else if (op.tensor_count < 16) op.tensor_positions[op.tensor_count++] = static_cast<uint8_t>(i);
     }
-    if (op.device_position == 0xff) op.layout_position = 0xff;   // to_sparse, which makes nothing from nothing
+    if (op.device_position == 0xff) op.layout_position = 0xff; // to_sparse, which makes nothing from nothing
     op.has_options = (op.device_position & op.dtype_position) != 0xff;
 }
 
@@ -68,7 +73,7 @@ static const char* inplace_schema(const Schema& schema) {
     size_t name = std::strlen(schema.name), first = text.find("Tensor", text.find('('));
     size_t arrow = text.rfind("->");
     text.replace(arrow, std::string::npos, "-> Tensor(a!)");
-    size_t length = text.compare(first, 9, "Tensor(a)") == 0 ? 9 : 6;   // of a view
+    size_t length = text.compare(first, 9, "Tensor(a)") == 0 ? 9 : 6; // of a view
     text.replace(first, length, "Tensor(a!)");
     text.insert(name, "_");
     return strdup(text.c_str());
@@ -86,13 +91,18 @@ static const char* out_schema(const Schema& schema, bool long_name, const char* 
     if (!keywords) arguments += "*, ";
     std::string results;
     const bool list = schema.results.size() == 1 && schema.results[0].list;
-    if (list) { arguments += "Tensor(a!)[] out"; results = "()"; }
-    else if (schema.results.size() == 1) { arguments += "Tensor(a!) out"; results = "Tensor(a!)"; }
-    else {
+    if (list) {
+        arguments += "Tensor(a!)[] out";
+        results = "()";
+    } else if (schema.results.size() == 1) {
+        arguments += "Tensor(a!) out";
+        results = "Tensor(a!)";
+    } else {
         results = "(";
         for (size_t i = 0; i < schema.results.size(); i++) {
             std::string letter(1, static_cast<char>('a' + mutated + i)), name = schema.results[i].name;
-            if (targets) name.assign(targets, std::strcspn(targets, ",")), targets += name.size() + std::strspn(targets + name.size(), ", ");
+            if (targets)
+                name.assign(targets, std::strcspn(targets, ",")), targets += name.size() + std::strspn(targets + name.size(), ", ");
             else if (name.empty()) name = "out" + std::to_string(i);
             arguments += (i ? ", " : "") + ("Tensor(" + letter + "!) " + name);
             results += (i ? ", " : "") + ("Tensor(" + letter + "!)") + (schema.results[i].name[0] ? " " + name : "");
@@ -104,20 +114,22 @@ static const char* out_schema(const Schema& schema, bool long_name, const char* 
 }
 
 void check_kernel(const Operator& op, DType dtype) {
-    KINDLING_CHECK(NotImplemented, !(op.no_kernel & kind_of(dtype)), "\"%s_cpu\" not implemented for '%s'",
-                   op.functional->name(), scalar_type_name(dtype));
+    KINDLING_CHECK(NotImplemented, !(op.no_kernel & kind_of(dtype)), "\"%s_cpu\" not implemented for '%s'", op.functional->name(),
+                   scalar_type_name(dtype));
 }
 
 /// In front of a kernel or composition that is not there for all dtypes.
 static void checked_kernel(const Operator& op, Value* arguments, Value* results) {
     const Operator& home = *op.functional;
     const TensorImpl* first = nullptr;
-    each_tensor(home, arguments, [&](const TensorImpl* tensor) { if (!first) first = tensor; });
+    each_tensor(home, arguments, [&](const TensorImpl* tensor) {
+        if (!first) first = tensor;
+    });
     if (first) check_kernel(home, first->dtype);
     reinterpret_cast<Kernel>(home.context)(op, arguments, results);
 }
 
-void Declarations::operator()(const char* text, std::initializer_list<Field> fields) {
+void Declarations::add(const char* text, std::initializer_list<Field> fields) {
     const FamilyEntry& entry = families[family->number];
     KINDLING_ASSERT(family->next < entry.count);
     int declaration = entry.first + family->next++;
@@ -161,12 +173,13 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         case Field::Kind::Batches: op->batch = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::Derivative:
             if (!field.text) {
-                op->forward = new Derivative{nullptr, field.more, reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
+                op->forward =
+                    new Derivative{nullptr, field.more, reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
                 break;
             }
             KINDLING_ASSERT(derivative_count < 8);
             derivatives[derivative_count++] = {field.text, field.more,
-                reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
+                                               reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
             break;
         case Field::Kind::Flag: op->flags |= field.number | static_cast<uint64_t>(field.small) << 32; break;
         case Field::Kind::Takes: op->no_kernel = static_cast<uint8_t>(kind::All & ~field.number); break;
@@ -176,8 +189,11 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         case Field::Kind::Targets: targets = field.text; break;
         case Field::Kind::Node: op->node_number = field.small; break;
         case Field::Kind::Check: op->check = reinterpret_cast<Kernel>(field.function); break;
-        case Field::Kind::In: case Field::Kind::Example: case Field::Kind::Refuses: case Field::Kind::Alias: break;
-    }
+        case Field::Kind::In:
+        case Field::Kind::Example:
+        case Field::Kind::Refuses:
+        case Field::Kind::Alias: break;
+        }
     KINDLING_ASSERT(op->kernel);
     op->out_dtype = out_given.value_or(out_dtype);
     if (op->body != Body::Pointwise && op->no_kernel && !op->rule) {
@@ -191,7 +207,8 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
         op->derivative_count = static_cast<uint8_t>(derivative_count);
     }
     if (op->body == Body::View && !op->has(trait::NotDifferentiable | trait::NoDerivative)) op->flags |= trait::Linear;
-    op->composite = op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable | trait::NoDerivative);
+    op->composite =
+        op->body == Body::Composition && derivative_count == 0 && !op->has(trait::Atomic | trait::NotDifferentiable | trait::NoDerivative);
     if (!op->schema->arguments.empty() && op->schema->arguments[0].mutated) op->form = Form::Inplace;
     place_tensors(*op);
     __atomic_store_n(&operator_table[op->index], op, __ATOMIC_RELEASE);
@@ -221,19 +238,21 @@ void Declarations::operator()(const char* text, std::initializer_list<Field> fie
     };
     bool scalar = op->body == Body::Pointwise;
     if (forms[declaration] & HasInplace)
-        make_form(Form::Inplace, inplace_schema(*op->schema), scalar                   ? pointwise_inplace_kernel
-                                                          : op->body == Body::View ? view_inplace_kernel
-                                                          : op->rule               ? run_kernel_inplace
-                                                                                   : inplace_kernel);
+        make_form(Form::Inplace, inplace_schema(*op->schema),
+                  scalar                   ? pointwise_inplace_kernel
+                  : op->body == Body::View ? view_inplace_kernel
+                  : op->rule               ? run_kernel_inplace
+                                           : inplace_kernel);
     if (forms[declaration] & HasOut)
-        make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut, targets), scalar     ? pointwise_out_kernel
-                                                                                                  : op->rule ? run_kernel_out
-                                                                                                             : out_kernel);
+        make_form(Form::Out, out_schema(*op->schema, forms[declaration] & LongOut, targets),
+                  scalar     ? pointwise_out_kernel
+                  : op->rule ? run_kernel_out
+                             : out_kernel);
 }
 
 static void load_family(int number) {
     static constinit bool loaded[256] = {};
-    static std::recursive_mutex lock;   // constant-initialised in libstdc++; a family may call operators of another
+    static std::recursive_mutex lock; // constant-initialised in libstdc++; a family may call operators of another
     std::lock_guard<std::recursive_mutex> guard(lock);
     if (loaded[number]) return;
     Family family{number};
@@ -286,11 +305,12 @@ const NameEntry* find_name(const char* name, size_t length) {
         int order = std::strncmp(candidate, name, length);
         if (order == 0 && candidate[length]) order = 1;
         if (order == 0) return &names[middle];
-        if (order < 0) low = middle + 1; else high = middle;
+        if (order < 0) low = middle + 1;
+        else high = middle;
     }
     return nullptr;
 }
-}  // namespace
+} // namespace
 
 bool find_operators(const char* name, size_t length, OverloadSet& result) {
     std::lock_guard<std::mutex> guard(known_lock);
@@ -355,24 +375,29 @@ bool remove_operator(const char* name, const char* overload) {
 /// Whether a parameter of this type (core/registration.h) takes the argument.
 static bool takes(char letter, const Argument& argument) {
     switch (letter) {
-        case 't': return argument.type == Type::Tensor && !argument.list;
-        case 'l': return argument.type == Type::Tensor && argument.list;
-        case 'I': return argument.type == Type::Int && argument.list;
-        case 's': return argument.type == Type::Scalar && !argument.list;
-        case 'i': return argument.type == Type::Int && !argument.list;
-        case 'd': return argument.type == Type::Float && !argument.list;
-        case 'b': return argument.type == Type::Bool && !argument.list;
-        case 'T': return argument.type == Type::Text && !argument.list;
-        default: return argument.type == Type::DType && !argument.list;
+    case 't': return argument.type == Type::Tensor && !argument.list;
+    case 'l': return argument.type == Type::Tensor && argument.list;
+    case 'I': return argument.type == Type::Int && argument.list;
+    case 's': return argument.type == Type::Scalar && !argument.list;
+    case 'i': return argument.type == Type::Int && !argument.list;
+    case 'd': return argument.type == Type::Float && !argument.list;
+    case 'b': return argument.type == Type::Bool && !argument.list;
+    case 'T': return argument.type == Type::Text && !argument.list;
+    default: return argument.type == Type::DType && !argument.list;
     }
 }
 
 void add_operator(const char* text, Kernel kernel, const char* letters, Gradient gradient) {
     const Schema* schema = parse_schema(strdup(text));
-    KINDLING_CHECK(Runtime, !find_operator(schema->name, schema->overload), "Tried to register an operator (%s) with the same name and overload name multiple times.", text);
-    KINDLING_CHECK(Runtime, std::strlen(letters) == schema->arguments.size(), "register_operator: %s has %zu arguments, but the function has %zu parameters", text, schema->arguments.size(), std::strlen(letters));
+    KINDLING_CHECK(Runtime, !find_operator(schema->name, schema->overload),
+                   "Tried to register an operator (%s) with the same name and overload name multiple times.", text);
+    KINDLING_CHECK(Runtime, std::strlen(letters) == schema->arguments.size(),
+                   "register_operator: %s has %zu arguments, but the function has %zu parameters", text, schema->arguments.size(),
+                   std::strlen(letters));
     for (size_t i = 0; i < schema->arguments.size(); i++)
-        KINDLING_CHECK(Runtime, takes(letters[i], schema->arguments[i]), "register_operator: parameter %zu of the function is not of the type of %s in %s", i + 1, schema->arguments[i].name, text);
+        KINDLING_CHECK(Runtime, takes(letters[i], schema->arguments[i]),
+                       "register_operator: parameter %zu of the function is not of the type of %s in %s", i + 1, schema->arguments[i].name,
+                       text);
     auto* op = new Operator;
     op->schema = schema;
     op->kernel = op->functional_kernel = kernel;
@@ -394,4 +419,4 @@ void register_operator(Operator* op, uint32_t spaces) {
     forget(op->schema->name);
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -18,10 +18,14 @@ static DType common_type(const Tensor& a, const Tensor& b) {
 
 namespace {
 /// Elements in the order of their keys.
-struct Elements { Tensor keys, values; };
+struct Elements {
+    Tensor keys, values;
+};
 
 /// Where each element of two lists goes in their union, and which element of one list behind the other each place is of.
-struct Union { Tensor first_to, second_to, from; };
+struct Union {
+    Tensor first_to, second_to, from;
+};
 
 /// The lists are met in the order they have; keys that meet share a place.
 Union meet(const Tensor& a, const Tensor& b) {
@@ -78,10 +82,12 @@ Tensor keys_of(const Tensor& t) {
 Tensor rebuilt(const Tensor& like, const Tensor& other, const Tensor& from, const Tensor& values) {
     const SparseParts &a = parts_of(like), &b = parts_of(other);
     Tensor plain = index_select(cat(std::vector<Tensor>{a.indices, b.indices}, 0), 0, from);
-    Tensor rows = index_select(cat(std::vector<Tensor>{row_indices_of(a.compressed, element_count(like)), row_indices_of(b.compressed, element_count(other))}, 0), 0, from);
+    Tensor rows = index_select(
+        cat(std::vector<Tensor>{row_indices_of(a.compressed, element_count(like)), row_indices_of(b.compressed, element_count(other))}, 0),
+        0, from);
     return make_sparse(like.impl()->layout, like.sizes(), {plain, values, compressed_of(rows, a.compressed.size(-1) - 1)});
 }
-}  // namespace
+} // namespace
 
 // ---- sums
 
@@ -90,10 +96,14 @@ static Tensor add_coo(const Tensor& a, const Tensor& b, const Scalar& alpha, DTy
     Tensor x = to(left.values, dtype), y = to(right.values, dtype);
     if (element_count(b) == 0) return make_coo(a.sizes(), clone(left.indices), left.values.dtype() == dtype ? clone(x) : x, left.coalesced);
     if (element_count(a) == 0) return make_coo(a.sizes(), clone(right.indices), mul(y, wrap_number(alpha)), right.coalesced);
-    KINDLING_CHECK(Runtime, sparse_dims(a) == sparse_dims(b), "add: expected 'self' and 'other' to have same density, but 'self' has %ld sparse dimensions while 'other' has %ld sparse dimensions", sparse_dims(a), sparse_dims(b));
+    KINDLING_CHECK(Runtime, sparse_dims(a) == sparse_dims(b),
+                   "add: expected 'self' and 'other' to have same density, but 'self' has %ld sparse dimensions while 'other' has %ld "
+                   "sparse dimensions",
+                   sparse_dims(a), sparse_dims(b));
     const bool both = left.coalesced && right.coalesced;
-    if (!x.is_contiguous() || !y.is_contiguous()) {   // gradients of expanded values: one list behind the other
-        Tensor sum = make_coo(a.sizes(), cat(std::vector<Tensor>{left.indices, right.indices}, 1), cat(std::vector<Tensor>{x, mul(y, wrap_number(alpha))}, 0));
+    if (!x.is_contiguous() || !y.is_contiguous()) { // gradients of expanded values: one list behind the other
+        Tensor sum = make_coo(a.sizes(), cat(std::vector<Tensor>{left.indices, right.indices}, 1),
+                              cat(std::vector<Tensor>{x, mul(y, wrap_number(alpha))}, 0));
         return element_count(sum) > sum.numel() ? coalesced(sum) : sum;
     }
     Union u = meet(flat_indices(left.indices, a.sizes()), flat_indices(right.indices, b.sizes()));
@@ -107,29 +117,42 @@ static Tensor added(const Tensor& self, const Tensor& other, const Scalar& alpha
     const DType dtype = common_type(self, other);
     if (!is_sparse(self) || (is_compressed(self) && !is_sparse(other))) {
         const Tensor &sparse = is_sparse(self) ? self : other, &dense = is_sparse(self) ? other : self;
-        KINDLING_CHECK(Runtime, dense.sizes() == sparse.sizes(), "add: expected 'self' and 'other' to have same size, but self has size %s while other has size %s (FYI: %s-sparse addition does not currently support broadcasting)",
+        KINDLING_CHECK(Runtime, dense.sizes() == sparse.sizes(),
+                       "add: expected 'self' and 'other' to have same size, but self has size %s while other has size %s (FYI: %s-sparse "
+                       "addition does not currently support broadcasting)",
                        str(dense.sizes()).c_str(), str(sparse.sizes()).c_str(), is_coo(sparse) ? "dense" : "op2");
         return add(as_dense(self), as_dense(other), alpha);
     }
     KINDLING_CHECK(Runtime, is_sparse(other), "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
-    KINDLING_CHECK(Runtime, self.impl()->layout == other.impl()->layout, "add: expected 'self' and 'other' to have same layout, but got %s and %s", name(self.impl()->layout), name(other.impl()->layout));
-    KINDLING_CHECK(Runtime, self.sizes() == other.sizes(), "add: expected sizes of 'self' and 'other' to match, but %s != %s", str(self.sizes()).c_str(), str(other.sizes()).c_str());
+    KINDLING_CHECK(Runtime, self.impl()->layout == other.impl()->layout,
+                   "add: expected 'self' and 'other' to have same layout, but got %s and %s", name(self.impl()->layout),
+                   name(other.impl()->layout));
+    KINDLING_CHECK(Runtime, self.sizes() == other.sizes(), "add: expected sizes of 'self' and 'other' to match, but %s != %s",
+                   str(self.sizes()).c_str(), str(other.sizes()).c_str());
     if (is_coo(self)) return add_coo(self, other, alpha, dtype);
     Union u = meet(keys_of(self), keys_of(other));
     return rebuilt(self, other, u.from, sum_values(u, to(parts_of(self).values, dtype), to(parts_of(other).values, dtype), alpha));
 }
 
 static Tensor subtracted(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool && other.dtype() != DType::Bool, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
-    return added(self, other, alpha.is_complex() ? Scalar(-alpha.to_complex()) : alpha.is_integral() ? Scalar(-alpha.to_int()) : Scalar(-alpha.to_double()));
+    KINDLING_CHECK(Runtime, self.dtype() != DType::Bool && other.dtype() != DType::Bool,
+                   "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                   "`logical_not()` operator instead.");
+    return added(self, other,
+                 alpha.is_complex()    ? Scalar(-alpha.to_complex())
+                 : alpha.is_integral() ? Scalar(-alpha.to_int())
+                                       : Scalar(-alpha.to_double()));
 }
 
 /// A dense self in place: the elements are added where they belong.
 static Tensor added_into(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-    KINDLING_CHECK(Runtime, self.sizes() == other.sizes(), "add: expected 'self' and 'other' to have same size, but self has size %s while other has size %s (FYI: dense-sparse addition does not currently support broadcasting)",
+    KINDLING_CHECK(Runtime, self.sizes() == other.sizes(),
+                   "add: expected 'self' and 'other' to have same size, but self has size %s while other has size %s (FYI: dense-sparse "
+                   "addition does not currently support broadcasting)",
                    str(self.sizes()).c_str(), str(other.sizes()).c_str());
     const DType dtype = common_type(self, other);
-    KINDLING_CHECK(Runtime, can_cast(dtype, self.dtype()), "Can't convert result type %s to output %s in add operation", scalar_type_name(dtype), scalar_type_name(self.dtype()));
+    KINDLING_CHECK(Runtime, can_cast(dtype, self.dtype()), "Can't convert result type %s to output %s in add operation",
+                   scalar_type_name(dtype), scalar_type_name(self.dtype()));
     const int64_t dims = is_coo(other) ? sparse_dims(other) : 0;
     if (!dims || dtype != self.dtype() || !self.is_contiguous()) {
         copy_into(self, add(self, as_dense(other), alpha));
@@ -140,7 +163,8 @@ static Tensor added_into(const Tensor& self, const Tensor& other, const Scalar& 
             else rows.push_back(self.size(d));
         }
         const SparseParts& parts = parts_of(other);
-        index_add_(view(untied(make_view(self, self.sizes(), self.strides(), self.storage_offset())), rows), 0, flat_indices(parts.indices, other.sizes()), to(parts.values, dtype), alpha);
+        index_add_(view(untied(make_view(self, self.sizes(), self.strides(), self.storage_offset())), rows), 0,
+                   flat_indices(parts.indices, other.sizes()), to(parts.values, dtype), alpha);
     }
     written(self);
     return self;
@@ -158,7 +182,7 @@ static Tensor expanded_coo(const Tensor& self, IntList sizes) {
     for (int64_t d = dims; d < self.dim(); d++) inner.push_back(sizes[static_cast<size_t>(lead + d)]);
     values = expand(values, inner);
     bool sorted = parts.coalesced;
-    for (int64_t d = dims; d-- > -lead;) {   // from the last dimension to the first, so that sorted elements stay sorted
+    for (int64_t d = dims; d-- > -lead;) { // from the last dimension to the first, so that sorted elements stay sorted
         const int64_t size = sizes[static_cast<size_t>(lead + d)];
         if (d >= 0 && self.size(d) == size) continue;
         same = false;
@@ -169,7 +193,10 @@ static Tensor expanded_coo(const Tensor& self, IntList sizes) {
         Tensor all = index_select(indices, 1, turns);
         values = index_select(values, 0, turns);
         if (d < 0) indices = cat(std::vector<Tensor>{unsqueeze(lines, 0), all}, 0);
-        else indices = cat(std::vector<Tensor>{narrow(all, 0, 0, d + (indices.size(0) - dims)), unsqueeze(lines, 0), narrow(all, 0, d + 1 + (indices.size(0) - dims), dims - d - 1)}, 0);
+        else
+            indices = cat(std::vector<Tensor>{narrow(all, 0, 0, d + (indices.size(0) - dims)), unsqueeze(lines, 0),
+                                              narrow(all, 0, d + 1 + (indices.size(0) - dims), dims - d - 1)},
+                          0);
     }
     return same && values.is_same(parts.values) ? self : make_coo(sizes, indices, values, sorted);
 }
@@ -177,7 +204,9 @@ static Tensor expanded_coo(const Tensor& self, IntList sizes) {
 static Tensor times_dense(const Tensor& sparse, const Tensor& dense, DType dtype) {
     Sizes sizes = broadcast_sizes(sparse.sizes(), dense.sizes());
     if (is_compressed(sparse)) {
-        KINDLING_CHECK(Runtime, dense.sizes() == sparse.sizes(), "sparse_mask(): operands have incompatible sizes; self has size %s but mask has size %s", str(dense.sizes()).c_str(), str(sparse.sizes()).c_str());
+        KINDLING_CHECK(Runtime, dense.sizes() == sparse.sizes(),
+                       "sparse_mask(): operands have incompatible sizes; self has size %s but mask has size %s", str(dense.sizes()).c_str(),
+                       str(sparse.sizes()).c_str());
         return with_values(sparse, mul(to(parts_of(sparse).values, dtype), parts_of(sparse_mask(dense, sparse)).values));
     }
     Tensor self = expanded_coo(sparse, sizes);
@@ -189,7 +218,9 @@ static Tensor times_dense(const Tensor& sparse, const Tensor& dense, DType dtype
 static Tensor times_coo(const Tensor& a, const Tensor& b, DType dtype) {
     bool alike = a.dim() == b.dim() && sparse_dims(a) == sparse_dims(b);
     for (int64_t d = 0; alike && d < sparse_dims(a); d++) alike = a.size(d) == b.size(d);
-    KINDLING_CHECK(Runtime, alike, "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of sparse dimensions");
+    KINDLING_CHECK(Runtime, alike,
+                   "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and "
+                   "shape of sparse dimensions");
     const SparseParts &left = parts_of(a), &right = parts_of(b);
     Sizes sizes = broadcast_sizes(a.sizes(), b.sizes());
     if (!element_count(a) || !element_count(b)) {
@@ -211,7 +242,9 @@ static Tensor times_coo(const Tensor& a, const Tensor& b, DType dtype) {
 }
 
 static Tensor times_compressed(const Tensor& a, const Tensor& b, DType dtype) {
-    KINDLING_CHECK(Runtime, a.sizes() == b.sizes(), "mul(sparse_csr, sparse_csr): expected both operands to have the same size, but got %s and %s", str(a.sizes()).c_str(), str(b.sizes()).c_str());
+    KINDLING_CHECK(Runtime, a.sizes() == b.sizes(),
+                   "mul(sparse_csr, sparse_csr): expected both operands to have the same size, but got %s and %s", str(a.sizes()).c_str(),
+                   str(b.sizes()).c_str());
     Tensor other = as_layout(b, a.impl()->layout, block_of(a));
     auto [mine, others] = common(keys_of(a), keys_of(other));
     Tensor values = mul(to(index_select(parts_of(a).values, 0, mine), dtype), to(index_select(parts_of(other).values, 0, others), dtype));
@@ -234,7 +267,9 @@ static Tensor multiplied(const Tensor& self, const Tensor& other) {
 // ---- quotients
 
 static void need_number(const Tensor& other, const char* what) {
-    KINDLING_CHECK(Runtime, !is_sparse(other) && other.dim() == 0, "Sparse %s requires a scalar or zero-dim dense tensor divisor (got shape %s for divisor)", what, str(other.sizes()).c_str());
+    KINDLING_CHECK(Runtime, !is_sparse(other) && other.dim() == 0,
+                   "Sparse %s requires a scalar or zero-dim dense tensor divisor (got shape %s for divisor)", what,
+                   str(other.sizes()).c_str());
 }
 
 static Tensor divided(const Tensor& self, const Tensor& other) {
@@ -256,7 +291,8 @@ static Tensor floor_divided(const Tensor& self, const Tensor& other) {
 }
 
 static Tensor raised(const Tensor& self, const Scalar& exponent) {
-    KINDLING_CHECK(Runtime, !exponent.equals(0), "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense");
+    KINDLING_CHECK(Runtime, !exponent.equals(0),
+                   "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense");
     Tensor from = is_coo(self) ? coalesced(self) : self;
     return with_values(from, pow(parts_of(from).values, exponent));
 }
@@ -264,34 +300,47 @@ static Tensor raised(const Tensor& self, const Scalar& exponent) {
 void sparse_arithmetic(SparseKernels& sparse) {
     sparse("add.Tensor", Function<added>());
     sparse("sub.Tensor", Function<subtracted>());
-    sparse.coo("rsub.Scalar", [](const Tensor& self, const Scalar& other, const Scalar& alpha) { return subtracted(scalar_tensor(other, self.dtype()), self, alpha); });
+    sparse.coo("rsub.Scalar", [](const Tensor& self, const Scalar& other, const Scalar& alpha) {
+        return subtracted(scalar_tensor(other, self.dtype()), self, alpha);
+    });
     sparse("add_.Tensor", [](const Tensor& self, const Tensor& other, const Scalar& alpha) {
         if (!is_sparse(self)) return added_into(self, other, alpha);
         const DType dtype = common_type(self, other);
         Tensor sum = added(self, other, alpha);
-        KINDLING_CHECK(Runtime, can_cast(dtype, self.dtype()), "Can't convert result type %s to output %s in add operation", scalar_type_name(dtype), scalar_type_name(self.dtype()));
+        KINDLING_CHECK(Runtime, can_cast(dtype, self.dtype()), "Can't convert result type %s to output %s in add operation",
+                       scalar_type_name(dtype), scalar_type_name(self.dtype()));
         if (!is_sparse(sum)) fail(ErrorKind::Runtime, "Sparse CSR tensors do not have is_contiguous");
         replace_parts(self, sum.dtype() == self.dtype() ? sum : to(sum, self.dtype()));
         written(self);
         return self;
     });
     sparse("sub_.Tensor", [](const Tensor& self, const Tensor& other, const Scalar& alpha) {
-        KINDLING_CHECK(Runtime, self.dtype() != DType::Bool && other.dtype() != DType::Bool, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
-        return add_(self, other, alpha.is_complex() ? Scalar(-alpha.to_complex()) : alpha.is_integral() ? Scalar(-alpha.to_int()) : Scalar(-alpha.to_double()));
+        KINDLING_CHECK(Runtime, self.dtype() != DType::Bool && other.dtype() != DType::Bool,
+                       "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+                       "`~` or `logical_not()` operator instead.");
+        return add_(self, other,
+                    alpha.is_complex()    ? Scalar(-alpha.to_complex())
+                    : alpha.is_integral() ? Scalar(-alpha.to_int())
+                                          : Scalar(-alpha.to_double()));
     });
     sparse("mul.Tensor", Function<multiplied>());
     sparse("mul_.Tensor", [](const Tensor& self, const Tensor& other) {
         const DType dtype = common_type(self, other);
         if (!is_sparse(self)) {
             KINDLING_CHECK(Runtime, is_coo(other), "Expected result Tensor to be of format CSR");
-            KINDLING_CHECK(Runtime, self.dim() || !other.dim(), "add: expected 'self' and 'other' to have same size, but self has size %s while other has size %s (FYI: dense-sparse addition does not currently support broadcasting)", str(self.sizes()).c_str(), str(other.sizes()).c_str());
+            KINDLING_CHECK(Runtime, self.dim() || !other.dim(),
+                           "add: expected 'self' and 'other' to have same size, but self has size %s while other has size %s (FYI: "
+                           "dense-sparse addition does not currently support broadcasting)",
+                           str(self.sizes()).c_str(), str(other.sizes()).c_str());
         }
-        KINDLING_CHECK(Runtime, can_cast(dtype, self.dtype()), "Can't convert result type %s to output %s", scalar_type_name(dtype), scalar_type_name(self.dtype()));
+        KINDLING_CHECK(Runtime, can_cast(dtype, self.dtype()), "Can't convert result type %s to output %s", scalar_type_name(dtype),
+                       scalar_type_name(self.dtype()));
         Tensor result = multiplied(self, other);
-        KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(self.sizes()).c_str(), str(result.sizes()).c_str());
+        KINDLING_CHECK(Runtime, result.sizes() == self.sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                       str(self.sizes()).c_str(), str(result.sizes()).c_str());
         if (!is_sparse(self)) copy_into(self, as_dense(result));
         else {
-            if (is_coo(self) && !is_sparse(other) && element_count(result) > 1) parts_of(result).coalesced = false;   // as PyTorch leaves it
+            if (is_coo(self) && !is_sparse(other) && element_count(result) > 1) parts_of(result).coalesced = false; // as PyTorch leaves it
             put_parts(self, result.dtype() == self.dtype() ? result : to(result, self.dtype()));
         }
         written(self);
@@ -314,4 +363,4 @@ void sparse_arithmetic(SparseKernels& sparse) {
     sparse("imag", [](const Tensor& self) { return with_values(self, clone(imag(parts_of(self).values))); });
 }
 
-}  // namespace kindling
+} // namespace kindling

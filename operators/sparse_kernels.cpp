@@ -51,7 +51,8 @@ static Kernel find_kernel(const Operator& op, uint8_t layout, bool parts) {
 }
 
 static bool is_compressed_call(const Operator& op, const Value* arguments) {
-    return is_compressed(asked_layout(op, arguments)) || any_tensor(op, arguments, [](const TensorImpl* tensor) { return is_compressed(tensor->layout); });
+    return is_compressed(asked_layout(op, arguments)) ||
+           any_tensor(op, arguments, [](const TensorImpl* tensor) { return is_compressed(tensor->layout); });
 }
 
 void refuse_layout(const Operator& op, const Value* arguments, bool compressed) {
@@ -60,17 +61,21 @@ void refuse_layout(const Operator& op, const Value* arguments, bool compressed) 
             if (tensor->layout != Layout::Strided) fail(ErrorKind::Runtime, "unsupported tensor layout: %s", layout_word(tensor->layout));
             return false;
         });
-    fail(ErrorKind::NotImplemented, "Could not run '%s%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist "
+    fail(ErrorKind::NotImplemented,
+         "Could not run '%s%s%s%s' with arguments from the '%s' backend. This could be because the operator doesn't exist "
          "for this backend, or was omitted during the selective/custom build process (if using custom build).",
-         std::strstr(op.name(), "::") ? "" : "aten::", op.name(), *op.overload() ? "." : "", op.overload(), compressed ? "SparseCsrCPU" : "SparseCPU");
+         std::strstr(op.name(), "::") ? "" : "aten::", op.name(), *op.overload() ? "." : "", op.overload(),
+         compressed ? "SparseCsrCPU" : "SparseCPU");
 }
 
 bool call_sparse_parts(const Operator& op, Value* arguments, Value* results) {
     if (op.has(trait::TakesSparse)) return false;
     const uint8_t layout = is_compressed_call(op, arguments) ? SparseKernels::Compressed : SparseKernels::Coo;
     Kernel kernel = find_kernel(op, layout, true);
-    if (!kernel && op.composite && (kernel = find_kernel(op, layout, false)) && thread_state.grad_mode && !(thread_state.exclude & key::Autograd))
-        KINDLING_CHECK(NotImplemented, !any_tensor(op, arguments, [](const TensorImpl* tensor) { return (key_of(tensor) & key::Autograd) != 0; }),
+    if (!kernel && op.composite && (kernel = find_kernel(op, layout, false)) && thread_state.grad_mode &&
+        !(thread_state.exclude & key::Autograd))
+        KINDLING_CHECK(NotImplemented,
+                       !any_tensor(op, arguments, [](const TensorImpl* tensor) { return (key_of(tensor) & key::Autograd) != 0; }),
                        "derivative for aten::%s of sparse tensors is not implemented", op.name());
     if (kernel) kernel(op, arguments, results);
     return kernel != nullptr;
@@ -105,7 +110,8 @@ static bool run_on_values(const Operator& op, Value* arguments, Value* results) 
 
 void put_parts(const Tensor& self, const Tensor& result) {
     const SparseParts &mine = parts_of(self), &fresh = parts_of(result);
-    if (is_compressed(self) && mine.indices.is_same(fresh.indices) && mine.values.sizes() == fresh.values.sizes()) copy_into(mine.values, fresh.values);
+    if (is_compressed(self) && mine.indices.is_same(fresh.indices) && mine.values.sizes() == fresh.values.sizes())
+        copy_into(mine.values, fresh.values);
     else replace_parts(self, result);
 }
 
@@ -115,11 +121,13 @@ static void write(const Operator& op, const Tensor& target, const Tensor& result
     Tensor fits = result.dtype() == target.dtype() ? result : to(result, target.dtype());
     if (!is_sparse(target)) {
         if (op.form == Form::Out) fit_out(target, fits.sizes(), contiguous_strides(fits.sizes()));
-        else KINDLING_CHECK(Runtime, fits.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s", str(target.sizes()).c_str(), str(fits.sizes()).c_str());
+        else
+            KINDLING_CHECK(Runtime, fits.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s",
+                           str(target.sizes()).c_str(), str(fits.sizes()).c_str());
         copy_into(target, is_sparse(fits) ? as_dense(fits) : fits);
     } else {
-        KINDLING_CHECK(Runtime, op.form == Form::Out || fits.sizes() == target.sizes(), "output with shape %s doesn't match the broadcast shape %s",
-                       str(target.sizes()).c_str(), str(fits.sizes()).c_str());
+        KINDLING_CHECK(Runtime, op.form == Form::Out || fits.sizes() == target.sizes(),
+                       "output with shape %s doesn't match the broadcast shape %s", str(target.sizes()).c_str(), str(fits.sizes()).c_str());
         if (fits.impl()->layout != target.impl()->layout) fits = as_layout(fits, target.impl()->layout);
         put_parts(target, fits);
     }
@@ -130,7 +138,8 @@ void call_sparse(const Operator& op, Value* arguments, Value* results) {
     const bool compressed = is_compressed_call(op, arguments);
     const uint8_t layout = compressed ? SparseKernels::Compressed : SparseKernels::Coo;
     if (run_added(op, compressed ? Layer::SparseCompressed : Layer::Sparse, arguments, results)) return;
-    if (op.index == 0xffff && (run_added(op, Layer::Explicit, arguments, results) || run_added(op, Layer::Implicit, arguments, results))) return;
+    if (op.index == 0xffff && (run_added(op, Layer::Explicit, arguments, results) || run_added(op, Layer::Implicit, arguments, results)))
+        return;
     if (op.has(trait::TakesSparse) && op.functional == &op) return op.kernel(op, arguments, results);
     if (Kernel kernel = find_kernel(op, layout, false)) return kernel(op, arguments, results);
     if (run_on_values(op, arguments, results)) return;
@@ -146,10 +155,11 @@ void call_sparse(const Operator& op, Value* arguments, Value* results) {
                   find_kernel(*functional, layout, true) || functional->body == Body::Pointwise;
     if (!served) refuse_layout(op, arguments, compressed);
     if (op.form == Form::Inplace && functional->body == Body::Pointwise && op.tensor_count == 1 && is_coo(written_to))
-        KINDLING_CHECK(Runtime, parts_of(written_to).coalesced || find_kernel(*functional, layout, false), "%s: in-place on uncoalesced tensors is not supported", op.name());
+        KINDLING_CHECK(Runtime, parts_of(written_to).coalesced || find_kernel(*functional, layout, false),
+                       "%s: in-place on uncoalesced tensors is not supported", op.name());
     call(*functional, arguments, &computed);
     write(op, written_to, computed.take_tensor());
     results[0] = Value::own(std::move(written_to));
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -18,7 +18,12 @@ namespace kindling {
 class SparseKernels {
 public:
     enum : uint8_t { Coo = 1, Compressed = 2, Both = 3 };
-    struct Entry { const char* name; Kernel kernel; uint8_t layouts; bool parts; };
+    struct Entry {
+        const char* name;
+        Kernel kernel;
+        uint8_t layouts;
+        bool parts;
+    };
 
     template <class F> void operator()(const char* name, F) { entries.push_back({name, &boxed::fresh_kernel<F>, Both, false}); }
     template <class F> void coo(const char* name, F) { entries.push_back({name, &boxed::fresh_kernel<F>, Coo, false}); }
@@ -35,9 +40,9 @@ template <class R, class... A, R (*f)(A...)> struct Function<f> {
 };
 
 // The subjects, a file each.
-void sparse_structure(SparseKernels& sparse);     // factories, copies, views, joins
-void sparse_arithmetic(SparseKernels& sparse);    // sums, products and quotients by element
-void sparse_products(SparseKernels& sparse);      // matrix products
+void sparse_structure(SparseKernels& sparse);  // factories, copies, views, joins
+void sparse_arithmetic(SparseKernels& sparse); // sums, products and quotients by element
+void sparse_products(SparseKernels& sparse);   // matrix products
 void sparse_reductions(SparseKernels& sparse);
 
 /// The same elements with other values (of any dtype), in the same order.
@@ -59,7 +64,8 @@ Tensor as_dense(const Tensor& tensor);
 /// Places of a sparse tensor for a mask: outside the graph, each once.
 Tensor pattern_of(const Tensor& self);
 /// Any layout from any other.
-void check_conversion(const Tensor& tensor, Layout layout, const std::optional<IntList>& blocksize, const std::optional<int64_t>& dense_dim, const char* named = "");
+void check_conversion(const Tensor& tensor, Layout layout, const std::optional<IntList>& blocksize, const std::optional<int64_t>& dense_dim,
+                      const char* named = "");
 Tensor as_layout(const Tensor& tensor, Layout layout, IntList blocksize = {}, std::optional<int64_t> dense_dim = std::nullopt);
 /// Which row (CSC: column) each element of a compressed tensor lies in: [batch..., elements].
 Tensor row_indices_of(const Tensor& compressed, int64_t count);
@@ -74,4 +80,4 @@ void need_sparse(const Tensor& tensor, const char* name);
 void need_kernel(const Tensor& tensor, const char* name);
 [[noreturn]] void refuse_layout(const Operator& op, const Value* arguments, bool compressed);
 
-}  // namespace kindling
+} // namespace kindling

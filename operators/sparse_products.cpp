@@ -11,7 +11,7 @@ namespace kindling {
 namespace {
 /// A matrix as its elements, sorted by row.
 struct Elements {
-    Tensor starts, columns, values;   // where each row starts
+    Tensor starts, columns, values; // where each row starts
     Tensor rows() const { return row_indices_of(starts, values.size(0)); }
 };
 
@@ -22,7 +22,8 @@ Elements elements_of(const Tensor& matrix) {
     }
     Tensor coo = coalesced(as_coo(matrix));
     const SparseParts& parts = parts_of(coo);
-    return {compressed_of(contiguous(select(parts.indices, 0, 0)), matrix.size(0)), contiguous(select(parts.indices, 0, 1)), contiguous(parts.values)};
+    return {compressed_of(contiguous(select(parts.indices, 0, 0)), matrix.size(0)), contiguous(select(parts.indices, 0, 1)),
+            contiguous(parts.values)};
 }
 
 /// Indices come from the program, which may not have had them checked.
@@ -30,22 +31,26 @@ void check_places(const Elements& e, int64_t width) {
     const int64_t count = e.values.size(0), *starts = e.starts.data_ptr<int64_t>(), *columns = e.columns.data_ptr<int64_t>();
     bool sorted = e.columns.size(0) == count && starts[0] == 0 && starts[e.starts.size(0) - 1] == count;
     for (int64_t row = 1; sorted && row < e.starts.size(0); row++) sorted = starts[row - 1] <= starts[row];
-    KINDLING_CHECK(Runtime, sorted, "mm: rows of a sparse matrix must start one after the other, from 0 to the number of its elements, %ld", count);
+    KINDLING_CHECK(Runtime, sorted, "mm: rows of a sparse matrix must start one after the other, from 0 to the number of its elements, %ld",
+                   count);
     int64_t low = 0, high = -1;
     for (int64_t i = 0; i < count; i++) {
         low = std::min(low, columns[i]);
         high = std::max(high, columns[i]);
     }
-    KINDLING_CHECK(Index, low >= 0 && high < width, "mm: a column index %ld is out of range for a matrix of %ld columns", low < 0 ? low : high, width);
+    KINDLING_CHECK(Index, low >= 0 && high < width, "mm: a column index %ld is out of range for a matrix of %ld columns",
+                   low < 0 ? low : high, width);
 }
 
 void check_shapes(const Tensor& a, const Tensor& b) {
-    if (is_coo(a) && !is_sparse(b)) (void)b.size(1);   // as PyTorch does: a vector has no second size, which is an IndexError
+    if (is_coo(a) && !is_sparse(b)) (void)b.size(1); // as PyTorch does: a vector has no second size, which is an IndexError
     KINDLING_CHECK(Runtime, a.dim() == 2, "addmm: matrices expected, got %ldD tensor", a.dim());
     KINDLING_CHECK(Runtime, b.dim() == 2, "addmm: matrices expected, got %ldD tensor", b.dim());
     KINDLING_CHECK(Runtime, !is_coo(a) || dense_dims(a) == 0, "addmm: scalar values expected, got %ldD values", parts_of(a).values.dim());
-    KINDLING_CHECK(Runtime, a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", a.size(0), a.size(1), b.size(0), b.size(1));
-    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "addmm: expected 'mat1' and 'mat2' to have the same dtype, but got %s and %s", scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+    KINDLING_CHECK(Runtime, a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", a.size(0), a.size(1),
+                   b.size(0), b.size(1));
+    KINDLING_CHECK(Runtime, a.dtype() == b.dtype(), "addmm: expected 'mat1' and 'mat2' to have the same dtype, but got %s and %s",
+                   scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
 }
 
 void multiply_rows(const Elements& a, const Tensor& b, const Tensor& result) {
@@ -77,7 +82,8 @@ Tensor times_strided(const Elements& a, int64_t rows, const Tensor& b) {
 /// Every element meets the row of the other matrix that its column names.
 Tensor times_sparse(const Tensor& a, const Tensor& b) {
     Elements left = elements_of(a), right = elements_of(b);
-    Tensor begin = index_select(right.starts, 0, left.columns), counts = sub(index_select(right.starts, 0, add(left.columns, wrap_number(Scalar(1)))), begin);
+    Tensor begin = index_select(right.starts, 0, left.columns),
+           counts = sub(index_select(right.starts, 0, add(left.columns, wrap_number(Scalar(1)))), begin);
     const int64_t total = sum(counts).item<int64_t>();
     Tensor ends = cumsum(counts, 0), mine = repeat_interleave(counts, std::optional<int64_t>(total));
     Tensor other = add(index_select(begin, 0, mine), sub(arange(Scalar(total)), index_select(sub(ends, counts), 0, mine)));
@@ -92,7 +98,11 @@ Tensor product(const Tensor& a, const Tensor& b) {
         Tensor result = times_sparse(a, b);
         if (is_coo(a)) return result;
         const bool columns = !by_rows(a.impl()->layout) && is_compressed(b) && !by_rows(b.impl()->layout);
-        return as_layout(result, is_blocked(a.impl()->layout) ? a.impl()->layout : columns ? Layout::SparseCsc : Layout::SparseCsr, block_of(a));
+        return as_layout(result,
+                         is_blocked(a.impl()->layout) ? a.impl()->layout
+                         : columns                    ? Layout::SparseCsc
+                                                      : Layout::SparseCsr,
+                         block_of(a));
     }
     if (is_sparse(a)) return times_strided(elements_of(a), a.size(0), b);
     if (!is_sparse(b)) return mm(a, b);
@@ -102,7 +112,9 @@ Tensor product(const Tensor& a, const Tensor& b) {
 Tensor scaled(const Tensor& tensor, const Scalar& number) { return number.equals(1) ? tensor : mul(tensor, wrap_number(number)); }
 
 Tensor add_product(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-    KINDLING_CHECK(Runtime, self.dtype() == b.dtype() || a.dtype() != b.dtype(), "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()), scalar_type_name(b.dtype()));
+    KINDLING_CHECK(Runtime, self.dtype() == b.dtype() || a.dtype() != b.dtype(),
+                   "self and mat2 must have the same dtype, but got %s and %s", scalar_type_name(self.dtype()),
+                   scalar_type_name(b.dtype()));
     Tensor result = scaled(product(a, b), alpha);
     if (beta.equals(0)) {
         if (!is_sparse(result)) expanded_strides(self.sizes(), self.strides(), result.sizes());
@@ -111,10 +123,14 @@ Tensor add_product(const Tensor& self, const Tensor& a, const Tensor& b, const S
     Tensor added = scaled(self, beta);
     if (is_sparse(added) && !is_sparse(result)) return add(result, added);
     if (!is_sparse(added)) added = expand(added, result.sizes());
-    return is_sparse(added) && is_sparse(result) && added.impl()->layout != result.impl()->layout ? add(added, as_layout(result, added.impl()->layout, block_of(added))) : add(added, result);
+    return is_sparse(added) && is_sparse(result) && added.impl()->layout != result.impl()->layout
+               ? add(added, as_layout(result, added.impl()->layout, block_of(added)))
+               : add(added, result);
 }
 
-struct Triangle { bool upper, transpose, unit; };
+struct Triangle {
+    bool upper, transpose, unit;
+};
 
 /// The solution of A x = b by substitution, of b's rows one after the other. Elements on A's other side count as zeros.
 template <class T>
@@ -125,7 +141,8 @@ void substitute(const Triangle& t, int64_t n, const int64_t* starts, const int64
         T diagonal(0);
         for (int64_t i = starts[row]; i < starts[row + 1]; i++) {
             if (columns[i] == row) diagonal += values[i];
-            for (int64_t k = 0; !t.transpose && beside(row, columns[i]) && k < width; k++) x[row * width + k] -= values[i] * x[columns[i] * width + k];
+            for (int64_t k = 0; !t.transpose && beside(row, columns[i]) && k < width; k++)
+                x[row * width + k] -= values[i] * x[columns[i] * width + k];
         }
         for (int64_t k = 0; !t.unit && k < width; k++) x[row * width + k] /= diagonal;
         for (int64_t i = starts[row]; t.transpose && i < starts[row + 1]; i++)
@@ -147,18 +164,22 @@ Tensor sampled(const Tensor& pattern, const Tensor& a, const Tensor& b) {
     Tensor other = transpose(b, -2, -1);
     wide_a = one;
     wide_a.back() = a.size(-1);
-    return sum(mul(gather(a, batch, contiguous(expand(left, wide_a))), gather(other, batch, contiguous(expand(right, wide_a)))), IntList({-1}));
+    return sum(mul(gather(a, batch, contiguous(expand(left, wide_a))), gather(other, batch, contiguous(expand(right, wide_a)))),
+               IntList({-1}));
 }
-}  // namespace
+} // namespace
 
 static void need_csr(const Tensor& self, const char* name) {
-    KINDLING_CHECK(NotImplemented, is_compressed(self), "Could not run 'aten::%s' with arguments from the '%s' backend. This could be because the operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).",
+    KINDLING_CHECK(NotImplemented, is_compressed(self),
+                   "Could not run 'aten::%s' with arguments from the '%s' backend. This could be because the operator doesn't exist for "
+                   "this backend, or was omitted during the selective/custom build process (if using custom build).",
                    name, is_coo(self) ? "SparseCPU" : "CPU");
 }
 
 /// The rows of a COO matrix that have elements, and those of its product with a strided one.
 static Tensor product_rows(const Tensor& mat1, const Tensor& mat2, Tensor& rows) {
-    KINDLING_CHECK(Runtime, is_coo(mat1) && !is_sparse(mat2), "sspaddmm: a sparse and a strided matrix are expected, not %s and %s", layout_word(mat1.impl()->layout), layout_word(mat2.impl()->layout));
+    KINDLING_CHECK(Runtime, is_coo(mat1) && !is_sparse(mat2), "sspaddmm: a sparse and a strided matrix are expected, not %s and %s",
+                   layout_word(mat1.impl()->layout), layout_word(mat2.impl()->layout));
     KINDLING_CHECK(Runtime, mat2.dim() == 2, "sspaddmm: Argument #3: matrices expected, got %ldD tensor", mat2.dim());
     Tensor all = product(mat1, mat2);
     rows = std::get<0>(_unique2(select(parts_of(mat1).indices, 0, 0), true, false, false));
@@ -167,13 +188,14 @@ static Tensor product_rows(const Tensor& mat1, const Tensor& mat2, Tensor& rows)
 
 void sparse_products(SparseKernels& sparse) {
     sparse("mm", [](const Tensor& self, const Tensor& mat2) {
-        if (!is_sparse(mat2)) (void)mat2.size(1);   // PyTorch has an IndexError for these vectors
+        if (!is_sparse(mat2)) (void)mat2.size(1); // PyTorch has an IndexError for these vectors
         else if (is_coo(mat2)) (void)self.size(-2);
         return product(self, mat2);
     });
     sparse("addmm", Function<add_product>());
     sparse("mv", [](const Tensor& self, const Tensor& vec) {
-        KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1 && self.size(1) == vec.size(0), "mv: Expected self.size(-1) == vec.size(-1)");
+        KINDLING_CHECK(Runtime, self.dim() == 2 && vec.dim() == 1 && self.size(1) == vec.size(0),
+                       "mv: Expected self.size(-1) == vec.size(-1)");
         return select(product(self, unsqueeze(vec, 1)), 1, 0);
     });
     sparse("addmv", [](const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
@@ -181,9 +203,11 @@ void sparse_products(SparseKernels& sparse) {
         return beta.equals(0) ? result : add(expand(scaled(self, beta), result.sizes()), result);
     });
     sparse("bmm", [](const Tensor& self, const Tensor& mat2) {
-        KINDLING_CHECK(Runtime, self.dim() == 3 && mat2.dim() == 3 && !is_sparse(mat2), "bmm: batches of a sparse and a strided matrix are expected");
+        KINDLING_CHECK(Runtime, self.dim() == 3 && mat2.dim() == 3 && !is_sparse(mat2),
+                       "bmm: batches of a sparse and a strided matrix are expected");
         KINDLING_CHECK(Runtime, self.size(0) == mat2.size(0), "bmm_sparse: Argument #2 (mat2) dim 0 must match");
-        KINDLING_CHECK(Runtime, self.size(2) == mat2.size(1), "bmm_sparse: size of the matrices does not match: %ld and %ld", self.size(2), mat2.size(1));
+        KINDLING_CHECK(Runtime, self.size(2) == mat2.size(1), "bmm_sparse: size of the matrices does not match: %ld and %ld", self.size(2),
+                       mat2.size(1));
         std::vector<Tensor> list;
         for (int64_t i = 0; i < self.size(0); i++) list.push_back(product(select(self, 0, i), select(mat2, 0, i)));
         return list.empty() ? zeros({0, self.size(1), mat2.size(2)}, self.dtype()) : stack(list, 0);
@@ -193,7 +217,7 @@ void sparse_products(SparseKernels& sparse) {
         if (self.dim() == 2 && other.dim() == 2) return mm(self, other);
         if (self.dim() == 3 && other.dim() == 3) return bmm(self, other);
         if (self.dim() == 1 && other.dim() == 2 && is_sparse(other)) return mv(transpose(other, 0, 1), self);
-        if (!is_sparse(self) && self.dim() > 2 && other.dim() == 2) {   // a batch of rows
+        if (!is_sparse(self) && self.dim() > 2 && other.dim() == 2) { // a batch of rows
             Sizes sizes = self.sizes();
             sizes.back() = other.size(1);
             return reshape(mm(reshape(self, {-1, self.size(-1)}), other), sizes);
@@ -206,48 +230,72 @@ void sparse_products(SparseKernels& sparse) {
     });
 }
 
-}  // namespace kindling
+} // namespace kindling
 
 OPERATORS(sparse_products) {
-    declare("_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * mat1 @ mat2 for a sparse mat1, whose gradient has its places only"), in(space::Torch | space::Sparse), takes_sparse(), no_out(),
+    declare("_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")({
+        doc("beta * self + alpha * mat1 @ mat2 for a sparse mat1, whose gradient has its places only"),
+        in(space::Torch | space::Sparse),
+        takes_sparse(),
+        no_out(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
-            return is_sparse(self) || is_sparse(mat1) || is_sparse(mat2) ? add_product(self, mat1, mat2, beta, alpha) : addmm(self, mat1, mat2, beta, alpha);
+            return is_sparse(self) || is_sparse(mat1) || is_sparse(mat2) ? add_product(self, mat1, mat2, beta, alpha)
+                                                                         : addmm(self, mat1, mat2, beta, alpha);
         }),
-        derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
-        derivative("mat1", GIVEN(Tensor grad, Tensor mat1, Tensor mat2, Scalar alpha) {
-            Tensor full = scaled(mm(grad, adjoint_of(mat2)), alpha);
-            return is_sparse(mat1) ? sparse_mask(full, pattern_of(mat1)) : full;
-        }),
-        derivative("mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha) { return scaled(mm(adjoint_of(mat1), grad), alpha); }),
+        derivative(
+            "self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
+        derivative(
+            "mat1",
+            GIVEN(Tensor grad, Tensor mat1, Tensor mat2, Scalar alpha) {
+                Tensor full = scaled(mm(grad, adjoint_of(mat2)), alpha);
+                return is_sparse(mat1) ? sparse_mask(full, pattern_of(mat1)) : full;
+            }),
+        derivative(
+            "mat2", GIVEN(Tensor grad, Tensor mat1, Scalar alpha) { return scaled(mm(adjoint_of(mat1), grad), alpha); }),
     });
-    declare("_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor", {
-        doc("The product of two sparse matrices"), in(space::Torch), takes_sparse(), no_out(),
+    declare("_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor")({
+        doc("The product of two sparse matrices"),
+        in(space::Torch),
+        takes_sparse(),
+        no_out(),
         kernel([](const Tensor& self, const Tensor& other) {
             need_sparse(self, "_sparse_sparse_matmul");
             need_sparse(other, "_sparse_sparse_matmul");
             return product(self, other);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(grad, adjoint_of(other)), pattern_of(self)); }),
-        derivative("other", GIVEN(Tensor grad, Tensor self, Tensor other) { return sparse_mask(_sparse_sparse_matmul(adjoint_of(self), grad), pattern_of(other)); }),
+        derivative(
+            "self", GIVEN(Tensor grad, Tensor self,
+                          Tensor other) { return sparse_mask(_sparse_sparse_matmul(grad, adjoint_of(other)), pattern_of(self)); }),
+        derivative(
+            "other", GIVEN(Tensor grad, Tensor self,
+                           Tensor other) { return sparse_mask(_sparse_sparse_matmul(adjoint_of(self), grad), pattern_of(other)); }),
     });
-    declare("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", {
-        doc("The product of a sparse and any matrix; the sparse one's gradient has its places only"), in(space::Torch | space::Sparse), no_out(),
+    declare("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor")({
+        doc("The product of a sparse and any matrix; the sparse one's gradient has its places only"),
+        in(space::Torch | space::Sparse),
+        no_out(),
         composition([](const Tensor& sparse, const Tensor& dense) {
             if (is_sparse(sparse) && is_sparse(dense)) return _sparse_sparse_matmul(sparse, dense);
-            if (is_sparse(sparse)) (void)dense.size(-1);   // PyTorch asks for it before it asks for matrices
+            if (is_sparse(sparse)) (void)dense.size(-1); // PyTorch asks for it before it asks for matrices
             if (is_sparse(sparse)) return _sparse_addmm(zeros({}, dense.dtype()), sparse, dense, Scalar(0), Scalar(1));
-            return transpose(_sparse_addmm(zeros({}, sparse.dtype()), transpose(dense, 0, 1), transpose(sparse, 0, 1), Scalar(0), Scalar(1)), 0, 1);
+            return transpose(
+                _sparse_addmm(zeros({}, sparse.dtype()), transpose(dense, 0, 1), transpose(sparse, 0, 1), Scalar(0), Scalar(1)), 0, 1);
         }),
     });
-    declare("_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor", {
-        doc("The product of a CSR and a strided matrix with sums, means, maxima or minima in place of sums"), in(space::Torch | space::Sparse), no_out(),
+    declare("_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor")({
+        doc("The product of a CSR and a strided matrix with sums, means, maxima or minima in place of sums"),
+        in(space::Torch | space::Sparse),
+        no_out(),
         composition([](const Tensor& sparse, const Tensor& dense, Text reduce) {
             need_csr(sparse, "_sparse_mm_reduce_impl");
-            KINDLING_CHECK(Runtime, sparse.impl()->layout == Layout::SparseCsr, "Expect input to be a SparseCsr tensor, got %s", layout_word(sparse.impl()->layout));
+            KINDLING_CHECK(Runtime, sparse.impl()->layout == Layout::SparseCsr, "Expect input to be a SparseCsr tensor, got %s",
+                           layout_word(sparse.impl()->layout));
             KINDLING_CHECK(Runtime, !is_sparse(dense), "Expect other to be a strided tensor, got %s", layout_word(dense.impl()->layout));
-            KINDLING_CHECK(Runtime, sparse.dim() == 2 && dense.dim() == 2 && sparse.size(1) == dense.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", sparse.size(0), sparse.size(1), dense.size(0), dense.size(1));
-            KINDLING_CHECK(Runtime, reduce == "sum" || reduce == "mean" || reduce == "amax" || reduce == "amin", "reduce argument must be either sum, mean, amax or amin, got %s", std::string(reduce).c_str());
+            KINDLING_CHECK(Runtime, sparse.dim() == 2 && dense.dim() == 2 && sparse.size(1) == dense.size(0),
+                           "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", sparse.size(0), sparse.size(1), dense.size(0),
+                           dense.size(1));
+            KINDLING_CHECK(Runtime, reduce == "sum" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+                           "reduce argument must be either sum, mean, amax or amin, got %s", std::string(reduce).c_str());
             const SparseParts& parts = parts_of(sparse);
             const int64_t count = element_count(sparse);
             Tensor rows = to(row_indices_of(parts.compressed, count), DType::Int64);
@@ -257,61 +305,101 @@ OPERATORS(sparse_products) {
             return scatter_reduce(result, 0, contiguous(expand(unsqueeze(rows, 1), products.sizes())), products, reduce, false);
         }),
     });
-    declare("_substitute(Tensor self, Tensor starts, Tensor columns, Tensor values, bool upper, bool transpose, bool unitriangular) -> Tensor", {
-        doc("The solution of A X = self for a triangle of A, whose row r has the elements from starts[r] to starts[r + 1]"), in(space::Torch), not_differentiable(), no_out(), raises_by_value(),
-        kernel([](KernelCall& call, const Tensor& self, const Tensor& starts, const Tensor& columns, const Tensor& values, bool upper, bool transpose, bool unitriangular) {
-            KINDLING_CHECK(Runtime, self.dim() == 2 && starts.dim() == 1 && columns.dim() == 1 && values.dim() == 1 && starts.size(0) == self.size(0) + 1 && columns.size(0) == values.size(0),
-                           "_substitute: %s, %s and %s are not the starts, columns and values of rows for a right side of %s", str(starts.sizes()).c_str(), str(columns.sizes()).c_str(), str(values.sizes()).c_str(), str(self.sizes()).c_str());
-            call.reads(starts, DType::Int64);
-            call.reads(columns, DType::Int64);
-            call.reads(values, self.dtype());
-            call.gives_copy(self);
-            call.costs(values.size(0) * self.size(1));
-            return Triangle{upper, transpose, unitriangular};
-        }, [](const Triangle& triangle, const Array& starts, const Array& columns, const Array& values, const Array& x) {
-            library::for_type(library::Types<float, double, std::complex<float>, std::complex<double>>{}, x.dtype(), "triangular_solve_out_sparse_csr_impl_mkl", [&](auto zero) {
-                using T = decltype(zero);
-                const int64_t rows = x.size(0), count = values.size(0), *start = starts.data_ptr<int64_t>(), *column = columns.data_ptr<int64_t>();
-                bool within = true;                      // reading what lies elsewhere would be all that tells of wrong parts
-                for (int64_t r = 0; r < rows; r++) within &= start[r] >= 0 && start[r] <= start[r + 1] && start[r + 1] <= count;
-                for (int64_t i = 0; i < count; i++) within &= column[i] >= 0 && column[i] < rows;
-                KINDLING_CHECK(Index, within, "_substitute: rows or columns lie beyond the %ld rows and %ld values that there are", rows, count);
-                substitute(triangle, x.size(0), starts.data_ptr<int64_t>(), columns.data_ptr<int64_t>(), values.data_ptr<T>(), x.data_ptr<T>(), x.size(1));
-            });
-        }),
+    declare("_substitute(Tensor self, Tensor starts, Tensor columns, Tensor values, bool upper, bool transpose, "
+            "bool unitriangular) -> Tensor")({
+        doc("The solution of A X = self for a triangle of A, whose row r has the elements from starts[r] to starts[r + 1]"),
+        in(space::Torch),
+        not_differentiable(),
+        no_out(),
+        raises_by_value(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, const Tensor& starts, const Tensor& columns, const Tensor& values, bool upper,
+               bool transpose, bool unitriangular) {
+                KINDLING_CHECK(Runtime,
+                               self.dim() == 2 && starts.dim() == 1 && columns.dim() == 1 && values.dim() == 1 &&
+                                   starts.size(0) == self.size(0) + 1 && columns.size(0) == values.size(0),
+                               "_substitute: %s, %s and %s are not the starts, columns and values of rows for a right side of %s",
+                               str(starts.sizes()).c_str(), str(columns.sizes()).c_str(), str(values.sizes()).c_str(),
+                               str(self.sizes()).c_str());
+                call.reads(starts, DType::Int64);
+                call.reads(columns, DType::Int64);
+                call.reads(values, self.dtype());
+                call.gives_copy(self);
+                call.costs(values.size(0) * self.size(1));
+                return Triangle{upper, transpose, unitriangular};
+            },
+            [](const Triangle& triangle, const Array& starts, const Array& columns, const Array& values, const Array& x) {
+                library::for_type(library::Types<float, double, std::complex<float>, std::complex<double>>{}, x.dtype(),
+                                  "triangular_solve_out_sparse_csr_impl_mkl", [&](auto zero) {
+                                      using T = decltype(zero);
+                                      const int64_t rows = x.size(0), count = values.size(0), *start = starts.data_ptr<int64_t>(),
+                                                    *column = columns.data_ptr<int64_t>();
+                                      bool within = true; // reading what lies elsewhere would be all that tells of wrong parts
+                                      for (int64_t r = 0; r < rows; r++)
+                                          within &= start[r] >= 0 && start[r] <= start[r + 1] && start[r + 1] <= count;
+                                      for (int64_t i = 0; i < count; i++) within &= column[i] >= 0 && column[i] < rows;
+                                      KINDLING_CHECK(Index, within,
+                                                     "_substitute: rows or columns lie beyond the %ld rows and %ld values that there are",
+                                                     rows, count);
+                                      substitute(triangle, x.size(0), starts.data_ptr<int64_t>(), columns.data_ptr<int64_t>(),
+                                                 values.data_ptr<T>(), x.data_ptr<T>(), x.size(1));
+                                  });
+            }),
     });
-    declare("_sparse_triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) -> Tensor", {
-        doc("The solution of A X = self for a triangle of a CSR or BSR matrix; A's gradient is strided, as PyTorch's is"), in(space::Torch), takes_sparse(), no_out(),
+    declare("_sparse_triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) -> Tensor")({
+        doc("The solution of A X = self for a triangle of a CSR or BSR matrix; A's gradient is strided, as PyTorch's is"),
+        in(space::Torch),
+        takes_sparse(),
+        no_out(),
         composition([](const Tensor& self, const Tensor& A, bool upper, bool transpose, bool unitriangular) {
-            KINDLING_CHECK(NotImplemented, is_compressed(A) && !is_sparse(self), "Could not run 'aten::triangular_solve' with arguments from the 'SparseCPU' backend. This could be because the operator doesn't exist for this backend");
+            KINDLING_CHECK(NotImplemented, is_compressed(A) && !is_sparse(self),
+                           "Could not run 'aten::triangular_solve' with arguments from the 'SparseCPU' backend. This could be because the "
+                           "operator doesn't exist for this backend");
             KINDLING_CHECK(Value, by_rows(A.impl()->layout), "triangular_solve: unsupported sparse layout.");
-            KINDLING_CHECK(Runtime, self.dim() == 2 && A.dim() == 2, "triangular_solve: one sparse matrix and one strided matrix are expected, not %ld and %ld dimensions", A.dim(), self.dim());
-            KINDLING_CHECK(Runtime, self.dtype() == A.dtype(), "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.", scalar_type_name(self.dtype()), scalar_type_name(A.dtype()));
+            KINDLING_CHECK(Runtime, self.dim() == 2 && A.dim() == 2,
+                           "triangular_solve: one sparse matrix and one strided matrix are expected, not %ld and %ld dimensions", A.dim(),
+                           self.dim());
+            KINDLING_CHECK(Runtime, self.dtype() == A.dtype(),
+                           "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.",
+                           scalar_type_name(self.dtype()), scalar_type_name(A.dtype()));
             const Elements a = elements_of(A);
             check_places(a, A.size(1));
             return _substitute(self, a.starts, a.columns, a.values, upper, transpose, unitriangular);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor A, bool upper, bool transpose, bool unitriangular) { return _sparse_triangular_solve(grad, conj_physical(A), upper, !transpose, unitriangular); }),
-        derivative("A", GIVEN(Tensor grad, Tensor A, Tensor result, bool upper, bool transpose, bool unitriangular) {
-            Tensor g = _sparse_triangular_solve(grad, conj_physical(A), upper, !transpose, unitriangular);
-            Tensor full = neg(transpose ? mm(conj(result), t(g)) : mm(g, adjoint_of(result)));
-            return upper ? triu(full, unitriangular ? 1 : 0) : tril(full, unitriangular ? -1 : 0);
-        }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, Tensor A, bool upper, bool transpose, bool unitriangular) {
+                return _sparse_triangular_solve(grad, conj_physical(A), upper, !transpose, unitriangular);
+            }),
+        derivative(
+            "A",
+            GIVEN(Tensor grad, Tensor A, Tensor result, bool upper, bool transpose, bool unitriangular) {
+                Tensor g = _sparse_triangular_solve(grad, conj_physical(A), upper, !transpose, unitriangular);
+                Tensor full = neg(transpose ? mm(conj(result), t(g)) : mm(g, adjoint_of(result)));
+                return upper ? triu(full, unitriangular ? 1 : 0) : tril(full, unitriangular ? -1 : 0);
+            }),
     });
-    declare("hspmm(Tensor mat1, Tensor mat2) -> Tensor", {
-        doc("The product of a COO and a strided matrix as COO with one sparse dimension: the rows that mat1 has"), takes_sparse(), no_derivative(), no_out(),
+    declare("hspmm(Tensor mat1, Tensor mat2) -> Tensor")({
+        doc("The product of a COO and a strided matrix as COO with one sparse dimension: the rows that mat1 has"),
+        takes_sparse(),
+        no_derivative(),
+        no_out(),
         kernel([](const Tensor& mat1, const Tensor& mat2) {
             Tensor rows, values = product_rows(mat1, mat2, rows);
             return make_coo({mat1.size(0), mat2.size(1)}, unsqueeze(rows, 0), values);
         }),
     });
-    declare("sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("beta * self + alpha * mat1 @ mat2 as COO, for COO self and mat1"), takes_sparse(), no_derivative(), no_out(),
+    declare("sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")({
+        doc("beta * self + alpha * mat1 @ mat2 as COO, for COO self and mat1"),
+        takes_sparse(),
+        no_derivative(),
+        no_out(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, is_coo(self), "tensor.sspaddmm(...) can only be called on sparse tensors");
             Tensor rows, values = scaled(product_rows(mat1, mat2, rows), alpha);
             Sizes grid{rows.size(0), mat2.size(1)};
-            Tensor at_row = reshape(contiguous(expand(unsqueeze(rows, 1), grid)), {-1}), at_column = reshape(contiguous(expand(arange(Scalar(mat2.size(1))), grid)), {-1});
+            Tensor at_row = reshape(contiguous(expand(unsqueeze(rows, 1), grid)), {-1}),
+                   at_column = reshape(contiguous(expand(arange(Scalar(mat2.size(1))), grid)), {-1});
             Tensor indices = stack(std::vector<Tensor>{at_row, at_column}, 0);
             const SparseParts& parts = parts_of(self);
             if (!beta.equals(0)) {
@@ -321,37 +409,57 @@ OPERATORS(sparse_products) {
             return make_coo(self.sizes(), indices, reshape(values, {-1}));
         }),
     });
-    declare("smm(Tensor self, Tensor mat2) -> Tensor", {
-        doc("The product of a COO and a strided matrix as COO"), no_out(),
+    declare("smm(Tensor self, Tensor mat2) -> Tensor")({
+        doc("The product of a COO and a strided matrix as COO"),
+        no_out(),
         composition([](const Tensor& self, const Tensor& mat2) {
             KINDLING_CHECK(Runtime, is_coo(self), "tensor.sspaddmm(...) can only be called on sparse tensors");
             KINDLING_CHECK(Runtime, mat2.dim() == 2, "sspaddmm: Argument #3: matrices expected, got %ldD tensor", mat2.dim());
-            return sspaddmm(_sparse_coo_tensor_with_dims(2, 0, {self.size(0), mat2.size(1)}, self.dtype(), Layout::Sparse), self, mat2, Scalar(0), Scalar(1));
+            return sspaddmm(_sparse_coo_tensor_with_dims(2, 0, {self.size(0), mat2.size(1)}, self.dtype(), Layout::Sparse), self, mat2,
+                            Scalar(0), Scalar(1));
         }),
     });
-    declare("spmm(Tensor self, Tensor mat2) -> Tensor", {
-        doc("mm, by the name that programs with sparse matrices use"), in(space::Torch), no_out(),
+    declare("spmm(Tensor self, Tensor mat2) -> Tensor")({
+        doc("mm, by the name that programs with sparse matrices use"),
+        in(space::Torch),
+        no_out(),
         composition([](const Tensor& self, const Tensor& mat2) { return mm(self, mat2); }),
     });
-    declare("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", {
-        doc("alpha * mat1 @ mat2 where a CSR tensor has elements, plus beta times these"), in(space::Torch | space::Sparse), takes_sparse(), has_out(),
+    declare("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")({
+        doc("alpha * mat1 @ mat2 where a CSR tensor has elements, plus beta times these"),
+        in(space::Torch | space::Sparse),
+        takes_sparse(),
+        has_out(),
         kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             need_csr(self, "sparse_sampled_addmm");
-            KINDLING_CHECK(Runtime, self.impl()->layout == Layout::SparseCsr, "Expected self to have sparse csr layout, but got %s", layout_word(self.impl()->layout));
+            KINDLING_CHECK(Runtime, self.impl()->layout == Layout::SparseCsr, "Expected self to have sparse csr layout, but got %s",
+                           layout_word(self.impl()->layout));
             KINDLING_CHECK(Runtime, !is_sparse(mat1), "Expected mat1 to have strided layout, but got %s", layout_word(mat1.impl()->layout));
             KINDLING_CHECK(Runtime, !is_sparse(mat2), "Expected mat2 to have strided layout, but got %s", layout_word(mat2.impl()->layout));
             KINDLING_CHECK(Runtime, mat1.dim() >= 2, "Expected mat1 to be a matrix, got %ldD tensor", mat1.dim());
             KINDLING_CHECK(Runtime, mat2.dim() >= 2, "Expected mat2 to be a matrix, got %ldD tensor", mat2.dim());
-            KINDLING_CHECK(Runtime, mat1.size(-1) == mat2.size(-2), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)", mat1.size(-2), mat1.size(-1), mat2.size(-2), mat2.size(-1));
+            KINDLING_CHECK(Runtime, mat1.size(-1) == mat2.size(-2), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)",
+                           mat1.size(-2), mat1.size(-1), mat2.size(-2), mat2.size(-1));
             KINDLING_CHECK(Runtime, self.size(-2) == mat1.size(-2), "self.shape[-2] must match mat1.shape[-2]");
             KINDLING_CHECK(Runtime, self.size(-1) == mat2.size(-1), "self.shape[-1] must match mat2.shape[-1]");
-            KINDLING_CHECK(Runtime, mat1.dtype() == mat2.dtype(), "Expected mat1 and mat2 to have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(mat2.dtype()));
-            KINDLING_CHECK(Runtime, mat1.dtype() == self.dtype(), "Expected mat1 and self to have the same dtype, but got %s and %s", scalar_type_name(mat1.dtype()), scalar_type_name(self.dtype()));
+            KINDLING_CHECK(Runtime, mat1.dtype() == mat2.dtype(), "Expected mat1 and mat2 to have the same dtype, but got %s and %s",
+                           scalar_type_name(mat1.dtype()), scalar_type_name(mat2.dtype()));
+            KINDLING_CHECK(Runtime, mat1.dtype() == self.dtype(), "Expected mat1 and self to have the same dtype, but got %s and %s",
+                           scalar_type_name(mat1.dtype()), scalar_type_name(self.dtype()));
             Tensor values = scaled(sampled(self, mat1, mat2), alpha);
             return with_values(self, beta.equals(0) ? values : add(values, scaled(parts_of(self).values, beta)));
         }),
-        derivative("self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
-        derivative("mat1", GIVEN(Tensor grad, Tensor self, Tensor mat2, Scalar alpha) { return scaled(matmul(to_dense(sparse_mask(grad, pattern_of(self))), conj(transpose(mat2, -2, -1))), alpha); }),
-        derivative("mat2", GIVEN(Tensor grad, Tensor self, Tensor mat1, Scalar alpha) { return scaled(matmul(conj(transpose(mat1, -2, -1)), to_dense(sparse_mask(grad, pattern_of(self)))), alpha); }),
+        derivative(
+            "self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
+        derivative(
+            "mat1",
+            GIVEN(Tensor grad, Tensor self, Tensor mat2, Scalar alpha) {
+                return scaled(matmul(to_dense(sparse_mask(grad, pattern_of(self))), conj(transpose(mat2, -2, -1))), alpha);
+            }),
+        derivative(
+            "mat2",
+            GIVEN(Tensor grad, Tensor self, Tensor mat1, Scalar alpha) {
+                return scaled(matmul(conj(transpose(mat1, -2, -1)), to_dense(sparse_mask(grad, pattern_of(self)))), alpha);
+            }),
     });
 }

@@ -68,7 +68,8 @@ static Tensor sum_by(const Tensor& values, const Tensor& lines, int64_t count) {
 static Tensor soft(const Tensor& given, int64_t dim, bool logarithm) {
     dim = wrap_dim(dim, given.dim());
     Tensor self = coalesced(given);
-    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", logarithm ? "log_softmax" : "softmax", scalar_type_name(self.dtype()));
+    KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"%s\" not implemented for '%s'", logarithm ? "log_softmax" : "softmax",
+                   scalar_type_name(self.dtype()));
     const Tensor& values = parts_of(self).values;
     if (dim >= sparse_dims(self)) {
         const int64_t at = dim - sparse_dims(self) + 1;
@@ -108,75 +109,105 @@ void sparse_reductions(SparseKernels& sparse) {
     });
     sparse("any", [](const Tensor& self) { return any(parts_of(self).values); });
     sparse.parts("linalg_vector_norm", [](const Tensor& self, const Scalar& ord, std::optional<IntList> dim, bool keepdim, DType dtype) {
-        KINDLING_CHECK(Runtime, !dim || dim->empty() || static_cast<int64_t>(dim->size()) == self.dim(), "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the input");
+        KINDLING_CHECK(
+            Runtime, !dim || dim->empty() || static_cast<int64_t>(dim->size()) == self.dim(),
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the input");
         KINDLING_CHECK(Runtime, !keepdim, "norm_sparse currently does not support keepdim=True");
-        KINDLING_CHECK(Runtime, is_floating(self.dtype()) || is_complex(self.dtype()), "norm(): input dtype should be either floating point or complex. Got %s instead.", scalar_type_name(self.dtype()));
+        KINDLING_CHECK(Runtime, is_floating(self.dtype()) || is_complex(self.dtype()),
+                       "norm(): input dtype should be either floating point or complex. Got %s instead.", scalar_type_name(self.dtype()));
         return linalg_vector_norm(values(is_coo(self) ? coalesce(self) : self), ord, std::nullopt, false, dtype);
     });
 }
 
-}  // namespace kindling
+} // namespace kindling
 
 OPERATORS(sparse_reductions) {
-    declare("_sparse_sum(Tensor self) -> Tensor", {
-        doc("The sum of all elements of a COO tensor"), in(space::Torch | space::Sparse), no_out(),
+    declare("_sparse_sum(Tensor self) -> Tensor")({
+        doc("The sum of all elements of a COO tensor"),
+        in(space::Torch | space::Sparse),
+        no_out(),
         composition([](const Tensor& self) { return sum(values(coalesce(self))); }),
     });
-    declare("_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor", {
-        doc("The sum of all elements of a COO tensor"), in(space::Torch | space::Sparse), no_out(),
+    declare("_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor")({
+        doc("The sum of all elements of a COO tensor"),
+        in(space::Torch | space::Sparse),
+        no_out(),
         composition([](const Tensor& self, DType dtype) { return sum(values(coalesce(self)), dtype); }),
     });
-    declare("_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor", {
-        doc("The sum of a COO tensor over dimensions; sparse as long as a sparse dimension is left"), in(space::Torch | space::Sparse), takes_sparse(), no_out(),
+    declare("_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor")({
+        doc("The sum of a COO tensor over dimensions; sparse as long as a sparse dimension is left"),
+        in(space::Torch | space::Sparse),
+        takes_sparse(),
+        no_out(),
         kernel([](const Tensor& self, IntList dim) {
             KINDLING_CHECK(Runtime, !dim.empty(), "_sparse_sum: expected dim to be non-empty");
             need_kernel(self, "_sparse_sum");
             return sum_over(self, dim, false, self.dtype());
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor self, IntList dim) {
-            refuse_second("_sparse_sum_backward");
-            // The gradient of each element is that of what it was added to.
-            Tensor from = coalesced(self);
-            const uint64_t mask = dim_mask(dim, self.dim());
-            const int64_t sparse = sparse_dims(from);
-            const SparseParts& parts = parts_of(from);
-            std::vector<Tensor> lines;
-            for (int64_t d = 0; d < sparse; d++)
-                if (!(mask >> d & 1)) lines.push_back(select(parts.indices, 0, d));
-            Tensor rows = lines.empty() ? unsqueeze(as_dense(grad), 0) : values_at(grad, stack(lines, 0));
-            for (int64_t d = sparse; d < self.dim(); d++)
-                if (mask >> d & 1) rows = unsqueeze(rows, d - sparse + 1);
-            return with_values(from, contiguous(expand(rows, parts.values.sizes())));
-        }),
+        derivative(
+            "self",
+            GIVEN(Tensor grad, Tensor self, IntList dim) {
+                refuse_second("_sparse_sum_backward");
+                // The gradient of each element is that of what it was added to.
+                Tensor from = coalesced(self);
+                const uint64_t mask = dim_mask(dim, self.dim());
+                const int64_t sparse = sparse_dims(from);
+                const SparseParts& parts = parts_of(from);
+                std::vector<Tensor> lines;
+                for (int64_t d = 0; d < sparse; d++)
+                    if (!(mask >> d & 1)) lines.push_back(select(parts.indices, 0, d));
+                Tensor rows = lines.empty() ? unsqueeze(as_dense(grad), 0) : values_at(grad, stack(lines, 0));
+                for (int64_t d = sparse; d < self.dim(); d++)
+                    if (mask >> d & 1) rows = unsqueeze(rows, d - sparse + 1);
+                return with_values(from, contiguous(expand(rows, parts.values.sizes())));
+            }),
     });
-    declare("_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor", {
-        doc("The sum of a COO tensor over dimensions, in a dtype"), in(space::Torch | space::Sparse), no_out(),
+    declare("_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor")({
+        doc("The sum of a COO tensor over dimensions, in a dtype"),
+        in(space::Torch | space::Sparse),
+        no_out(),
         composition([](const Tensor& self, IntList dim, DType dtype) { return _sparse_sum(to(self, dtype), dim); }),
     });
-    declare("_sparse_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("exp(x) / sum of exp(x) along dim, over the elements that a COO tensor has"), in(space::Torch | space::Sparse), takes_sparse(), no_out(),
+    declare("_sparse_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")({
+        doc("exp(x) / sum of exp(x) along dim, over the elements that a COO tensor has"),
+        in(space::Torch | space::Sparse),
+        takes_sparse(),
+        no_out(),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             need_kernel(self, "_sparse_softmax");
             KINDLING_CHECK(Runtime, !half_to_float, "softmax: with half to float conversion is not supported on CPU");
             return soft(self, dim, false);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim) { return soft_gradient(grad, result, dim, false); }),
+        derivative(
+            "self", GIVEN(Tensor grad, Tensor result, int64_t dim) { return soft_gradient(grad, result, dim, false); }),
     });
-    declare("_sparse_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {
-        doc("exp(x) / sum of exp(x) along dim, over the elements that a COO tensor has"), in(space::Torch | space::Sparse), no_out(),
-        composition([](const Tensor& self, int64_t dim, DType dtype) { return _sparse_softmax(dtype == DType::None ? self : to(self, dtype), dim, false); }),
+    declare("_sparse_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")({
+        doc("exp(x) / sum of exp(x) along dim, over the elements that a COO tensor has"),
+        in(space::Torch | space::Sparse),
+        no_out(),
+        composition([](const Tensor& self, int64_t dim, DType dtype) {
+            return _sparse_softmax(dtype == DType::None ? self : to(self, dtype), dim, false);
+        }),
     });
-    declare("_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", {
-        doc("The logarithm of _sparse_softmax"), in(space::Torch | space::Sparse), takes_sparse(), no_out(),
+    declare("_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")({
+        doc("The logarithm of _sparse_softmax"),
+        in(space::Torch | space::Sparse),
+        takes_sparse(),
+        no_out(),
         kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
             need_kernel(self, "_sparse_log_softmax");
             KINDLING_CHECK(Runtime, !half_to_float, "log_softmax: with half to float conversion is not supported on CPU");
             return soft(self, dim, true);
         }),
-        derivative("self", GIVEN(Tensor grad, Tensor result, int64_t dim) { return soft_gradient(grad, result, dim, true); }),
+        derivative(
+            "self", GIVEN(Tensor grad, Tensor result, int64_t dim) { return soft_gradient(grad, result, dim, true); }),
     });
-    declare("_sparse_log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", {
-        doc("The logarithm of _sparse_softmax"), in(space::Torch | space::Sparse), no_out(),
-        composition([](const Tensor& self, int64_t dim, DType dtype) { return _sparse_log_softmax(dtype == DType::None ? self : to(self, dtype), dim, false); }),
+    declare("_sparse_log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")({
+        doc("The logarithm of _sparse_softmax"),
+        in(space::Torch | space::Sparse),
+        no_out(),
+        composition([](const Tensor& self, int64_t dim, DType dtype) {
+            return _sparse_log_softmax(dtype == DType::None ? self : to(self, dtype), dim, false);
+        }),
     });
 }

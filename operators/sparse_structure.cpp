@@ -9,15 +9,18 @@ namespace kindling {
 
 static Tensor empty_of(IntList size, DType dtype, Layout layout, int64_t dense = 0) {
     const int64_t dims = static_cast<int64_t>(size.size());
-    if (layout == Layout::Jagged) return zeros(size, dtype);   // strided, as in torch: ragged tensors have makers of their own
-    KINDLING_CHECK(NotImplemented, layout != Layout::Mkldnn, "There are no tensors of layout torch._mkldnn: oneDNN is not part of this build");
+    if (layout == Layout::Jagged) return zeros(size, dtype); // strided, as in torch: ragged tensors have makers of their own
+    KINDLING_CHECK(NotImplemented, layout != Layout::Mkldnn,
+                   "There are no tensors of layout torch._mkldnn: oneDNN is not part of this build");
     if (layout == Layout::Sparse) {
         Sizes values{0};
         for (int64_t d = dims - dense; d < dims; d++) values.push_back(size[static_cast<size_t>(d)]);
         return make_coo(size, empty({dims - dense, 0}, DType::Int64), zeros(values, dtype), true);
     }
-    KINDLING_CHECK(Runtime, dims >= 2, "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size %s", str(size).c_str());
-    KINDLING_CHECK(Runtime, !is_blocked(layout), "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got layout %s", layout_word(layout));
+    KINDLING_CHECK(Runtime, dims >= 2, "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size %s",
+                   str(size).c_str());
+    KINDLING_CHECK(Runtime, !is_blocked(layout),
+                   "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got layout %s", layout_word(layout));
     Sizes starts(IntList(size.data(), size.size() - 2)), none = starts;
     starts.push_back(size[static_cast<size_t>(dims - (by_rows(layout) ? 2 : 1))] + 1);
     none.push_back(0);
@@ -26,7 +29,8 @@ static Tensor empty_of(IntList size, DType dtype, Layout layout, int64_t dense =
 
 /// There are sparse tensors in memory only.
 static void need_host(const std::optional<Device>& device) {
-    KINDLING_CHECK(NotImplemented, !device || device->type == DeviceType::CPU, "sparse tensors on device %s are not supported", name(device->type));
+    KINDLING_CHECK(NotImplemented, !device || device->type == DeviceType::CPU, "sparse tensors on device %s are not supported",
+                   name(device->type));
 }
 
 static SparseParts copied(SparseParts parts) {
@@ -43,7 +47,8 @@ static Tensor zeros_of(const Tensor& self, DType dtype, const std::optional<Layo
     if (is_compressed(self) && wanted == self.impl()->layout) {
         const SparseParts& parts = parts_of(self);
         const int64_t batch = batch_dims(self);
-        return make_sparse(wanted, self.sizes(), {narrow(parts.indices, -1, 0, 0), to(narrow(parts.values, batch, 0, 0), type), zeros_like(parts.compressed)});
+        return make_sparse(wanted, self.sizes(),
+                           {narrow(parts.indices, -1, 0, 0), to(narrow(parts.values, batch, 0, 0), type), zeros_like(parts.compressed)});
     }
     if (is_blocked(wanted)) return as_layout(zeros(self.sizes(), type), wanted, {}, is_sparse(self) ? dense_dims(self) : 0);
     return empty_of(self.sizes(), type, wanted, is_sparse(self) ? dense_dims(self) : 0);
@@ -51,7 +56,10 @@ static Tensor zeros_of(const Tensor& self, DType dtype, const std::optional<Layo
 
 /// COO with the dimensions in another order; sparse ones stay in front of dense ones.
 static Tensor permuted(const Tensor& self, IntList dims) {
-    KINDLING_CHECK(Runtime, static_cast<int64_t>(dims.size()) == self.dim(), "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = %ld is not equal to len(dims) = %zu", self.dim(), dims.size());
+    KINDLING_CHECK(Runtime, static_cast<int64_t>(dims.size()) == self.dim(),
+                   "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+                   "dimensions i.e. input.dim() = %ld is not equal to len(dims) = %zu",
+                   self.dim(), dims.size());
     const int64_t sparse = sparse_dims(self);
     Sizes sizes, front, back{0};
     bool plain = true;
@@ -60,7 +68,9 @@ static Tensor permuted(const Tensor& self, IntList dims) {
         plain &= dim == static_cast<int64_t>(i);
         sizes.push_back(self.size(dim));
         const bool in_front = static_cast<int64_t>(i) < sparse;
-        KINDLING_CHECK(Runtime, in_front == (dim < sparse), "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only transpositions within sparse and dense dimensions are supported.");
+        KINDLING_CHECK(Runtime, in_front == (dim < sparse),
+                       "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only transpositions within "
+                       "sparse and dense dimensions are supported.");
         if (in_front) front.push_back(dim);
         else back.push_back(dim - sparse + 1);
     }
@@ -80,7 +90,8 @@ static Tensor transposed(const Tensor& self, int64_t a, int64_t b) {
     b = wrap_dim(b, self.dim());
     if (is_coo(self)) {
         const int64_t sparse = sparse_dims(self);
-        KINDLING_CHECK(Runtime, a < sparse && b < sparse, "sparse transpose: transposed dimensions must be sparse Got sparse_dim: %ld, d0: %ld, d1: %ld", sparse, a, b);
+        KINDLING_CHECK(Runtime, a < sparse && b < sparse,
+                       "sparse transpose: transposed dimensions must be sparse Got sparse_dim: %ld, d0: %ld, d1: %ld", sparse, a, b);
         Sizes order;
         for (int64_t d = 0; d < self.dim(); d++) order.push_back(d == a ? b : d == b ? a : d);
         return permuted(self, order);
@@ -88,8 +99,10 @@ static Tensor transposed(const Tensor& self, int64_t a, int64_t b) {
     if (a == b) return make_sparse(self.impl()->layout, self.sizes(), parts_of(self));
     const int64_t batch = batch_dims(self);
     if (a > b) std::swap(a, b);
-    KINDLING_CHECK(Runtime, a >= batch && b < batch + 2, "transpose(): can only transpose the two sparse dimensions of a compressed tensor, not %ld and %ld", a, b);
-    static constexpr Layout other[] = {Layout::Strided, Layout::Sparse, Layout::SparseCsc, Layout::SparseCsr, Layout::SparseBsc, Layout::SparseBsr};
+    KINDLING_CHECK(Runtime, a >= batch && b < batch + 2,
+                   "transpose(): can only transpose the two sparse dimensions of a compressed tensor, not %ld and %ld", a, b);
+    static constexpr Layout other[] = {Layout::Strided,   Layout::Sparse,    Layout::SparseCsc,
+                                       Layout::SparseCsr, Layout::SparseBsc, Layout::SparseBsr};
     SparseParts parts = parts_of(self);
     if (is_blocked(self.impl()->layout)) parts.values = transpose(parts.values, batch + 1, batch + 2);
     Sizes sizes = self.sizes();
@@ -120,7 +133,8 @@ static Tensor selected(const Tensor& self, int64_t dim, int64_t index) {
     KINDLING_CHECK(Index, self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
     dim = wrap_dim(dim, self.dim());
     const int64_t size = self.size(dim);
-    KINDLING_CHECK(Index, index >= -size && index < size, "select(): index %ld out of range for tensor of size %s at dimension %ld", index, str(self.sizes()).c_str(), dim);
+    KINDLING_CHECK(Index, index >= -size && index < size, "select(): index %ld out of range for tensor of size %s at dimension %ld", index,
+                   str(self.sizes()).c_str(), dim);
     if (index < 0) index += size;
     Sizes sizes = self.sizes();
     sizes.erase(static_cast<size_t>(dim));
@@ -128,7 +142,8 @@ static Tensor selected(const Tensor& self, int64_t dim, int64_t index) {
         const int64_t batch = batch_dims(self);
         if (dim < batch) {
             SparseParts parts = parts_of(self);
-            return make_sparse(self.impl()->layout, sizes, {select(parts.indices, dim, index), select(parts.values, dim, index), select(parts.compressed, dim, index)});
+            return make_sparse(self.impl()->layout, sizes,
+                               {select(parts.indices, dim, index), select(parts.values, dim, index), select(parts.compressed, dim, index)});
         }
         return selected(as_coo(self), dim, index);
     }
@@ -147,9 +162,11 @@ static Tensor selected(const Tensor& self, int64_t dim, int64_t index) {
 static Tensor narrowed(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
     dim = wrap_dim(dim, self.dim());
     const int64_t size = self.size(dim);
-    KINDLING_CHECK(Index, start >= -size && start <= size, "start out of range (expected to be in range of [%ld, %ld], but got %ld)", -size, size, start);
+    KINDLING_CHECK(Index, start >= -size && start <= size, "start out of range (expected to be in range of [%ld, %ld], but got %ld)", -size,
+                   size, start);
     if (start < 0) start += size;
-    KINDLING_CHECK(Runtime, start + length <= size && length >= 0, "Invalid dimension for narrow(): start (%ld) + length (%ld) exceeds dimension size (%ld).", start, length, size);
+    KINDLING_CHECK(Runtime, start + length <= size && length >= 0,
+                   "Invalid dimension for narrow(): start (%ld) + length (%ld) exceeds dimension size (%ld).", start, length, size);
     Sizes sizes = self.sizes();
     sizes[static_cast<size_t>(dim)] = length;
     const SparseParts& parts = parts_of(self);
@@ -158,12 +175,14 @@ static Tensor narrowed(const Tensor& self, int64_t dim, int64_t start, int64_t l
     Tensor line = select(parts.indices, 0, dim);
     Tensor keep = logical_and(ge(line, Scalar(start)), lt(line, Scalar(start + length)));
     Tensor moved = sub(narrow(parts.indices, 0, dim, 1), wrap_number(Scalar(start)));
-    Tensor indices = cat(std::vector<Tensor>{narrow(parts.indices, 0, 0, dim), moved, narrow(parts.indices, 0, dim + 1, sparse - dim - 1)}, 0);
+    Tensor indices =
+        cat(std::vector<Tensor>{narrow(parts.indices, 0, 0, dim), moved, narrow(parts.indices, 0, dim + 1, sparse - dim - 1)}, 0);
     return filtered(self, keep, sizes, indices);
 }
 
 static Tensor index_selected(const Tensor& self, int64_t dim, const Tensor& index) {
-    KINDLING_CHECK(Index, index.dim() == 1 && (index.dtype() == DType::Int64 || index.dtype() == DType::Int32), "index_select() argument index must be 1-D long-tensor.");
+    KINDLING_CHECK(Index, index.dim() == 1 && (index.dtype() == DType::Int64 || index.dtype() == DType::Int32),
+                   "index_select() argument index must be 1-D long-tensor.");
     KINDLING_CHECK(Index, self.dim() > 0, "index_select() cannot be applied to a 0-dim tensor.");
     dim = wrap_dim(dim, self.dim());
     const int64_t sparse = sparse_dims(self), size = self.size(dim), wanted = index.size(0);
@@ -174,7 +193,9 @@ static Tensor index_selected(const Tensor& self, int64_t dim, const Tensor& inde
     Tensor places = to(index, DType::Int64);
     if (wanted) {
         int64_t low = amin(places).item<int64_t>(), high = amax(places).item<int64_t>();
-        KINDLING_CHECK(Index, low >= -size && high < size, "index_select(): index contains %ld that is out of range for tensor of size %s at dimension %ld", low < -size ? low : high, str(self.sizes()).c_str(), dim);
+        KINDLING_CHECK(Index, low >= -size && high < size,
+                       "index_select(): index contains %ld that is out of range for tensor of size %s at dimension %ld",
+                       low < -size ? low : high, str(self.sizes()).c_str(), dim);
         places = where(lt(places, Scalar(0)), add(places, wrap_number(Scalar(size))), places);
     }
     // Elements in the order of their index along dim; each wanted index takes a run of them.
@@ -182,7 +203,8 @@ static Tensor index_selected(const Tensor& self, int64_t dim, const Tensor& inde
     Tensor starts = searchsorted(line, places, false, false), counts = sub(searchsorted(line, places, false, true), starts);
     Tensor ends = cumsum(counts, 0);
     const int64_t total = wanted ? select(ends, 0, -1).item<int64_t>() : 0;
-    Tensor to_row = repeat_interleave(counts, std::optional<int64_t>(total)), within = sub(arange(Scalar(total)), index_select(sub(ends, counts), 0, to_row));
+    Tensor to_row = repeat_interleave(counts, std::optional<int64_t>(total)),
+           within = sub(arange(Scalar(total)), index_select(sub(ends, counts), 0, to_row));
     Tensor from = index_select(order, 0, add(index_select(starts, 0, to_row), within));
     Tensor indices = index_select(parts.indices, 1, from);
     indices = cat(std::vector<Tensor>{narrow(indices, 0, 0, dim), unsqueeze(to_row, 0), narrow(indices, 0, dim + 1, sparse - dim - 1)}, 0);
@@ -191,7 +213,8 @@ static Tensor index_selected(const Tensor& self, int64_t dim, const Tensor& inde
 
 static Tensor joined(TensorList tensors, int64_t dim) {
     for (const Tensor& each : tensors)
-        KINDLING_CHECK(Runtime, is_coo(each), "Concatenating sparse tensors, but a dense tensor was found at position %ld.", static_cast<long>(&each - tensors.data()));
+        KINDLING_CHECK(Runtime, is_coo(each), "Concatenating sparse tensors, but a dense tensor was found at position %ld.",
+                       static_cast<long>(&each - tensors.data()));
     const Tensor& model = tensors[0];
     dim = wrap_dim(dim, model.dim());
     const int64_t sparse = sparse_dims(model), dense = dense_dims(model);
@@ -203,10 +226,13 @@ static Tensor joined(TensorList tensors, int64_t dim) {
     const DType dtype = type.get();
     for (size_t i = 0; i < tensors.size(); i++) {
         const Tensor& each = tensors[i];
-        KINDLING_CHECK(Runtime, sparse_dims(each) == sparse && dense_dims(each) == dense, "All tensors must have the same: sparse_dim and dense_dim");
+        KINDLING_CHECK(Runtime, sparse_dims(each) == sparse && dense_dims(each) == dense,
+                       "All tensors must have the same: sparse_dim and dense_dim");
         bool fits = each.dim() == model.dim();
         for (int64_t d = 0; fits && d < model.dim(); d++) fits = d == dim || each.size(d) == model.size(d);
-        KINDLING_CHECK(Runtime, fits, "All tensors must have the same shape: %s (except in the concatenating dimension). Found shape: %s at position %zu", str(model.sizes()).c_str(), str(each.sizes()).c_str(), i);
+        KINDLING_CHECK(Runtime, fits,
+                       "All tensors must have the same shape: %s (except in the concatenating dimension). Found shape: %s at position %zu",
+                       str(model.sizes()).c_str(), str(each.sizes()).c_str(), i);
         const SparseParts& parts = parts_of(each);
         Tensor value = to(parts.values, dtype), index = parts.indices;
         if (dim < sparse) {
@@ -245,7 +271,8 @@ void sparse_structure(SparseKernels& sparse) {
     sparse("detach", [](const Tensor& self) { return untied(make_view(self, self.sizes(), self.strides(), 0)); });
     sparse("alias", [](const Tensor& self) { return make_view(self, self.sizes(), self.strides(), 0); });
     sparse("clone", [](const Tensor& self, Format format) {
-        KINDLING_CHECK(Runtime, !format || *format == MemoryFormat::Preserve, "unsupported memory format option %s", *format == MemoryFormat::Contiguous ? "Contiguous" : "ChannelsLast");
+        KINDLING_CHECK(Runtime, !format || *format == MemoryFormat::Preserve, "unsupported memory format option %s",
+                       *format == MemoryFormat::Contiguous ? "Contiguous" : "ChannelsLast");
         return converted(self, DType::None);
     });
     sparse("_to_copy", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_ device, Flag, bool, Format) {
@@ -254,19 +281,34 @@ void sparse_structure(SparseKernels& sparse) {
         return layout && *layout != self.impl()->layout ? as_layout(result, *layout) : result;
     });
     sparse("copy_", [](const Tensor& self, const Tensor& src, bool) {
-        KINDLING_CHECK(Runtime, is_sparse(self) && is_sparse(src), "copy_() between dense and sparse Tensors is not implemented! Found self type = torch.%s%sTensor and src type = torch.%s%sTensor",
-                       is_sparse(self) ? "sparse." : "", scalar_type_name(self.dtype()), is_sparse(src) ? "sparse." : "", scalar_type_name(src.dtype()));
-        KINDLING_CHECK(Runtime, !is_compressed(self) || self.impl()->layout != src.impl()->layout || element_count(self) == element_count(src), "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.");
-        KINDLING_CHECK(Runtime, !is_compressed(self) || self.sizes() == src.sizes(), "copy_() only supports same size tensors, but got %s and %s", str(self.sizes()).c_str(), str(src.sizes()).c_str());
+        KINDLING_CHECK(Runtime, is_sparse(self) && is_sparse(src),
+                       "copy_() between dense and sparse Tensors is not implemented! Found self type = torch.%s%sTensor and src type = "
+                       "torch.%s%sTensor",
+                       is_sparse(self) ? "sparse." : "", scalar_type_name(self.dtype()), is_sparse(src) ? "sparse." : "",
+                       scalar_type_name(src.dtype()));
+        KINDLING_CHECK(Runtime,
+                       !is_compressed(self) || self.impl()->layout != src.impl()->layout || element_count(self) == element_count(src),
+                       "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.");
+        KINDLING_CHECK(Runtime, !is_compressed(self) || self.sizes() == src.sizes(),
+                       "copy_() only supports same size tensors, but got %s and %s", str(self.sizes()).c_str(), str(src.sizes()).c_str());
         Tensor from = converted(src, self.dtype());
         if (from.impl()->layout != self.impl()->layout) from = as_layout(from, self.impl()->layout);
         if (!self.is_same(src)) replace_parts(self, from);
         written(self);
         return self;
     });
-    sparse("empty.memory_format", [](IntList size, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) { need_host(device); return empty_of(size, or_default(dtype), *layout); });
-    sparse("zeros", [](IntList size, DType dtype, std::optional<Layout> layout, Device_ device, Flag) { need_host(device); return empty_of(size, or_default(dtype), *layout); });
-    sparse("zeros_like", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) { need_host(device); return zeros_of(self, dtype, layout); });
+    sparse("empty.memory_format", [](IntList size, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) {
+        need_host(device);
+        return empty_of(size, or_default(dtype), *layout);
+    });
+    sparse("zeros", [](IntList size, DType dtype, std::optional<Layout> layout, Device_ device, Flag) {
+        need_host(device);
+        return empty_of(size, or_default(dtype), *layout);
+    });
+    sparse("zeros_like", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) {
+        need_host(device);
+        return zeros_of(self, dtype, layout);
+    });
     sparse("empty_like", [](const Tensor& self, DType dtype, std::optional<Layout> layout, Device_ device, Flag, Format) {
         need_host(device);
         if (is_compressed(self) && layout.value_or(self.impl()->layout) == self.impl()->layout) {
@@ -292,16 +334,19 @@ void sparse_structure(SparseKernels& sparse) {
         written(self);
         return self;
     });
-    sparse.coo("ones", [](IntList, DType, std::optional<Layout>, Device_, Flag) -> Tensor { fail(ErrorKind::Runtime, "full(...) is not implemented for sparse layout"); });
-    sparse.coo("full", [](IntList, const Scalar&, DType, std::optional<Layout>, Device_, Flag) -> Tensor { fail(ErrorKind::Runtime, "full(...) is not implemented for sparse layout"); });
+    sparse.coo("ones", [](IntList, DType, std::optional<Layout>, Device_, Flag) -> Tensor {
+        fail(ErrorKind::Runtime, "full(...) is not implemented for sparse layout");
+    });
+    sparse.coo("full", [](IntList, const Scalar&, DType, std::optional<Layout>, Device_, Flag) -> Tensor {
+        fail(ErrorKind::Runtime, "full(...) is not implemented for sparse layout");
+    });
     sparse.compressed("fill_.Scalar", [](const Tensor& self, const Scalar& value) {
         fill_(parts_of(self).values, value);
         written(self);
         return self;
     });
-    sparse.compressed("randn_like", [](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout>, Device_, Flag, Format) {
-        return with_values(self, randn_like(parts_of(self).values, generator, dtype));
-    });
+    sparse.compressed("randn_like", [](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout>, Device_, Flag,
+                                       Format) { return with_values(self, randn_like(parts_of(self).values, generator, dtype)); });
     sparse.compressed("full_like", [](const Tensor& self, const Scalar& value, DType dtype, std::optional<Layout>, Device_, Flag, Format) {
         return with_values(self, full_like(parts_of(self).values, value, dtype));
     });
@@ -322,7 +367,9 @@ void sparse_structure(SparseKernels& sparse) {
     sparse.coo("permute", Function<permuted>());
     sparse("transpose.int", Function<transposed>());
     sparse("t", [](const Tensor& self) {
-        KINDLING_CHECK(Runtime, self.dim() <= 2 && (!is_coo(self) || (sparse_dims(self) <= 2 && dense_dims(self) == 0)), "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got %ld sparse and %ld dense dimensions", sparse_dims(self), dense_dims(self));
+        KINDLING_CHECK(Runtime, self.dim() <= 2 && (!is_coo(self) || (sparse_dims(self) <= 2 && dense_dims(self) == 0)),
+                       "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got %ld sparse and %ld dense dimensions",
+                       sparse_dims(self), dense_dims(self));
         return self.dim() == 2 ? transposed(self, 0, 1) : make_sparse(self.impl()->layout, self.sizes(), parts_of(self));
     });
     sparse.coo("unsqueeze", Function<unsqueezed>());
@@ -355,4 +402,4 @@ void sparse_structure(SparseKernels& sparse) {
     });
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -223,8 +223,7 @@ void release_cached(size_t keep);
 [[gnu::noinline]] void spill(ThreadCache* cache, int c) {
     uint32_t keep = cache->counts[c] / 2;
     FreeBlock* last = cache->heads[c];
-    for (uint32_t i = 1; i < keep; ++i)
-        last = last->next;
+    for (uint32_t i = 1; i < keep; ++i) last = last->next;
     FreeBlock* block = last->next; // the colder half goes
     last->next = nullptr;
     cache->counts[c] = keep;
@@ -409,8 +408,7 @@ AllocatorStats allocator_stats() {
     Lock lock;
     if (!central.ready) get_ready();
     int64_t small = central.retired_allocated;
-    for (ThreadCache* cache = central.threads; cache; cache = cache->next)
-        small += __atomic_load_n(&cache->allocated, __ATOMIC_RELAXED);
+    for (ThreadCache* cache = central.threads; cache; cache = cache->next) small += __atomic_load_n(&cache->allocated, __ATOMIC_RELAXED);
     AllocatorStats stats{};
     stats.allocated_bytes = central.large_in_use + static_cast<uint64_t>(small > 0 ? small : 0);
     stats.peak_bytes = central.large_peak + central.slabs;

@@ -16,7 +16,7 @@ namespace {
 constinit pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 constinit void* library = nullptr;
 constinit bool looked = false;
-constinit bool asked = false;     // find_blas
+constinit bool asked = false; // find_blas
 constinit char wanted[1024] = "";
 constinit char found[1024] = "";
 constinit const char* prefix = "";
@@ -35,10 +35,8 @@ bool try_open(const char* path) {
     snprintf(kept, sizeof kept, "%s", given ? given : "");
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (given)
-        setenv("OPENBLAS_NUM_THREADS", kept, 1);
-    else
-        unsetenv("OPENBLAS_NUM_THREADS");
+    if (given) setenv("OPENBLAS_NUM_THREADS", kept, 1);
+    else unsetenv("OPENBLAS_NUM_THREADS");
     if (!handle) return false;
     for (const char* p : {"scipy_", ""}) {
         char name[64];
@@ -125,10 +123,9 @@ void* blas_routine(const char* name) {
             address = dlsym(library, symbol);
         }
     }
-    KINDLING_CHECK(
-        Runtime, open,
-        "This needs LAPACK, and no library that has it was found: install scipy-openblas32, or name one in the "
-        "environment variable KINDLING_BLAS");
+    KINDLING_CHECK(Runtime, open,
+                   "This needs LAPACK, and no library that has it was found: install scipy-openblas32, or name one in the "
+                   "environment variable KINDLING_BLAS");
     KINDLING_CHECK(Runtime, address, "The LAPACK library %s has no routine '%s'", found, name);
     return address;
 }

@@ -6,4 +6,4 @@ namespace kindling {
 /// Runs body(context) on a thread of its own; body must not throw. False if no thread could be started.
 bool start_detached(void (*body)(void* context), void* context);
 
-}  // namespace kindling
+} // namespace kindling

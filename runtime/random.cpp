@@ -16,9 +16,7 @@ namespace {
 constexpr int middle = 397;
 constexpr uint32_t upper = 0x80000000u, lower = 0x7fffffffu;
 
-inline uint32_t mix(uint32_t high, uint32_t low) {
-    return (((high & upper) | (low & lower)) >> 1) ^ (-(low & 1u) & 0x9908b0dfu);
-}
+inline uint32_t mix(uint32_t high, uint32_t low) { return (((high & upper) | (low & lower)) >> 1) ^ (-(low & 1u) & 0x9908b0dfu); }
 
 inline uint32_t temper(uint32_t y) {
     y ^= y >> 11;
@@ -48,8 +46,7 @@ constinit Generator default_generator_;
 
 void Generator::seed_engine(uint64_t seed) {
     words_[0] = static_cast<uint32_t>(seed);
-    for (uint32_t i = 1; i < state_words; ++i)
-        words_[i] = 1812433253u * (words_[i - 1] ^ (words_[i - 1] >> 30)) + i;
+    for (uint32_t i = 1; i < state_words; ++i) words_[i] = 1812433253u * (words_[i - 1] ^ (words_[i - 1] >> 30)) + i;
     left_ = 1;
     next_ = 0;
     seeded_ = true;
@@ -88,10 +85,8 @@ uint64_t Generator::seed() {
 void Generator::twist() {
     if (!seeded_) seed_engine(initial_seed_);
     uint32_t* p = words_;
-    for (int i = 0; i < state_words - middle; ++i)
-        p[i] = p[i + middle] ^ mix(p[i], p[i + 1]);
-    for (int i = state_words - middle; i < state_words - 1; ++i)
-        p[i] = p[i + middle - state_words] ^ mix(p[i], p[i + 1]);
+    for (int i = 0; i < state_words - middle; ++i) p[i] = p[i + middle] ^ mix(p[i], p[i + 1]);
+    for (int i = state_words - middle; i < state_words - 1; ++i) p[i] = p[i + middle - state_words] ^ mix(p[i], p[i + 1]);
     p[state_words - 1] = p[middle - 1] ^ mix(p[state_words - 1], p[0]);
     left_ = state_words;
     next_ = 0;
@@ -111,8 +106,7 @@ void Generator::random(uint32_t* words, size_t count) {
         size_t ready = static_cast<size_t>(left_ - 1);
         size_t taken = count < ready ? count : ready;
         const uint32_t* from = words_ + next_;
-        for (size_t i = 0; i < taken; ++i)
-            words[i] = temper(from[i]);
+        for (size_t i = 0; i < taken; ++i) words[i] = temper(from[i]);
         left_ -= static_cast<int32_t>(taken);
         next_ += static_cast<uint32_t>(taken);
         words += taken;
@@ -141,8 +135,7 @@ void Generator::get_state(uint8_t state[state_bytes]) const {
     stored.left = left_;
     stored.seeded = seeded_;
     stored.next = next_;
-    for (int i = 0; i < state_words; ++i)
-        stored.words[i] = words_[i];
+    for (int i = 0; i < state_words; ++i) stored.words[i] = words_[i];
     if (has_normal_double_) {
         stored.normal_is_valid = 1;
         stored.normal_y = normal_double_;
@@ -162,19 +155,16 @@ void Generator::set_state(const uint8_t* state, size_t bytes) {
                    sizeof(StoredState), state_bytes, bytes);
     StoredState stored;
     memcpy(&stored, state, sizeof stored);
-    KINDLING_CHECK(Runtime,
-                   stored.seeded && stored.left > 0 && stored.left <= state_words && stored.next <= state_words,
+    KINDLING_CHECK(Runtime, stored.seeded && stored.left > 0 && stored.left <= state_words && stored.next <= state_words,
                    "Invalid mt19937 state");
     // Words beyond the array are never there to be drawn, whatever the state says.
-    KINDLING_CHECK(Runtime, stored.next + static_cast<uint64_t>(stored.left) <= state_words + 1,
-                   "Invalid mt19937 state");
+    KINDLING_CHECK(Runtime, stored.next + static_cast<uint64_t>(stored.left) <= state_words + 1, "Invalid mt19937 state");
     GeneratorLock guard(*this);
     initial_seed_ = stored.initial_seed;
     left_ = stored.left;
     next_ = static_cast<uint32_t>(stored.next);
     seeded_ = true;
-    for (int i = 0; i < state_words; ++i)
-        words_[i] = static_cast<uint32_t>(stored.words[i]);
+    for (int i = 0; i < state_words; ++i) words_[i] = static_cast<uint32_t>(stored.words[i]);
     has_normal_double_ = has_normal_float_ = false;
     if (bytes == state_bytes) {
         if (stored.normal_is_valid) {

@@ -17,7 +17,7 @@ public:
     static constexpr uint64_t default_seed = 67280421310721;
     static constexpr size_t state_bytes = 5056;
 
-    Device device;   // whose numbers these are; a plug-in's kernels draw from one of theirs
+    Device device; // whose numbers these are; a plug-in's kernels draw from one of theirs
 
     constexpr Generator() = default;
     explicit Generator(uint64_t seed) { manual_seed(seed); }
@@ -53,13 +53,16 @@ public:
 
     /// Held by everything that draws more than one number, or asks for the state. Draws that were put off come first.
     void lock() const {
-        if (waiting_.load(std::memory_order_relaxed)) [[unlikely]] draw_what_waits();
+        if (waiting_.load(std::memory_order_relaxed)) [[unlikely]]
+            draw_what_waits();
         pthread_mutex_lock(&mutex_);
     }
     void unlock() const { pthread_mutex_unlock(&mutex_); }
 
     /// Draws that were put off (graph/pending.h). At most one at a time: a second one has the first drawn.
-    struct Waiting { void (*draw)(Waiting*); };
+    struct Waiting {
+        void (*draw)(Waiting*);
+    };
     void put_off(Waiting* draws);
     void forget(Waiting* draws) { waiting_.compare_exchange_strong(draws, nullptr); }
 

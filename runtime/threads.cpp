@@ -70,8 +70,7 @@ int quota_at(bool unified, const char* root, const char* path) {
     long long quota = 0, period = 0;
     if (unified) {
         snprintf(name, sizeof name, "%s%s/cpu.max", root, path);
-        if (read_file(name, text, sizeof text) > 0 && sscanf(text, "%lld %lld", &quota, &period) == 2)
-            return quota_of(quota, period);
+        if (read_file(name, text, sizeof text) > 0 && sscanf(text, "%lld %lld", &quota, &period) == 2) return quota_of(quota, period);
         return INT_MAX;
     }
     snprintf(name, sizeof name, "%s%s/cpu.cfs_quota_us", root, path);
@@ -220,8 +219,7 @@ void* worker(void*) {
         }
         // Some 25 us (80 where the instruction takes longer): a program that runs one loop after the other would pay for
         // waking a thread with every one of them, which costs as much as half a loop of 100 us.
-        for (int i = 0; i < 2000 && pool.epoch.load(std::memory_order_relaxed) == seen; ++i)
-            pause();
+        for (int i = 0; i < 2000 && pool.epoch.load(std::memory_order_relaxed) == seen; ++i) pause();
         if (pool.epoch.load(std::memory_order_acquire) == seen) futex_wait(pool.epoch, seen);
     }
     return nullptr;
@@ -263,7 +261,9 @@ void start_workers(int wanted) {
 }
 
 // The calling thread's stack: asked of the system once, which reads a file for the first thread.
-constinit thread_local struct { char *low, *high; } stack [[gnu::tls_model("initial-exec")]] = {};
+constinit thread_local struct {
+    char *low, *high;
+} stack [[gnu::tls_model("initial-exec")]] = {};
 
 } // namespace
 
@@ -298,7 +298,8 @@ Deaf::~Deaf() { deaf--; }
 void hear_signals() {
     static constinit std::atomic<int64_t> heard{0};
     if (!handle_signals || deaf) return;
-    if (inside && pool.job.failed.load(std::memory_order_relaxed)) fail(ErrorKind::Runtime, "a part of a parallel loop failed");   // its other parts end early
+    if (inside && pool.job.failed.load(std::memory_order_relaxed))
+        fail(ErrorKind::Runtime, "a part of a parallel loop failed"); // its other parts end early
     const int64_t now = milliseconds(CLOCK_MONOTONIC_COARSE);
     if (now - heard.load(std::memory_order_relaxed) < 100 || syscall(SYS_gettid) != getpid()) return;
     heard.store(now, std::memory_order_relaxed);
@@ -392,10 +393,8 @@ void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFuncti
     // Close the loop to those who have not joined, then wait for those who have.
     uint32_t state = pool.state.fetch_and(ticket - 1, std::memory_order_acq_rel) & (ticket - 1);
     for (int i = 0; state != 0; ++i) {
-        if (i < 500)
-            pause();
-        else
-            futex_wait(pool.state, state);
+        if (i < 500) pause();
+        else futex_wait(pool.state, state);
         state = pool.state.load(std::memory_order_acquire);
     }
     pool.busy.store(0, std::memory_order_release);

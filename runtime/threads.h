@@ -45,7 +45,7 @@ public:
     ~Deaf();
     Deaf(const Deaf&) = delete;
 };
-extern void (*handle_signals)();   // the host program's
+extern void (*handle_signals)(); // the host program's
 
 /// While in scope this thread's loops run in it alone: for a chain of loops so short that to wake the others takes longer.
 class Alone {
@@ -66,8 +66,7 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFunction funct
 /// Calls f(b, e) for disjoint ranges that make up [begin, end), all but the last a multiple of `grain` long, possibly at
 /// the same time. An exception thrown by f is thrown here after the other ranges have ended or been dropped.
 /// Results must not depend on where the ranges are cut.
-template <class F>
-inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
+template <class F> inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
     if (end <= begin) return;
     if (end - begin <= grain) {
         f(begin, end);

@@ -18,20 +18,30 @@ std::string dotted(const Tree& tree) {
     return front.empty() ? "" : front + "." + tree[1].text;
 }
 
-struct Word { char name[18]; TypeKind kind; };
+struct Word {
+    char name[18];
+    TypeKind kind;
+};
 constexpr Word words[] = {
-    {"Tensor", TypeKind::Tensor}, {"int", TypeKind::Int}, {"float", TypeKind::Float}, {"bool", TypeKind::Bool}, {"complex", TypeKind::Complex},
-    {"str", TypeKind::Str}, {"Device", TypeKind::Device}, {"torch.device", TypeKind::Device}, {"Stream", TypeKind::Stream},
-    {"torch.Stream", TypeKind::Stream}, {"Generator", TypeKind::Generator}, {"torch.Generator", TypeKind::Generator}, {"number", TypeKind::Number},
-    {"None", TypeKind::None}, {"NoneType", TypeKind::None}, {"Any", TypeKind::Any}, {"list", TypeKind::AnyList}, {"tuple", TypeKind::AnyTuple},
-    {"torch.dtype", TypeKind::Int}, {"torch.layout", TypeKind::Int}, {"torch.qscheme", TypeKind::Int}, {"Storage", TypeKind::Storage},
+    {"Tensor", TypeKind::Tensor},       {"int", TypeKind::Int},
+    {"float", TypeKind::Float},         {"bool", TypeKind::Bool},
+    {"complex", TypeKind::Complex},     {"str", TypeKind::Str},
+    {"Device", TypeKind::Device},       {"torch.device", TypeKind::Device},
+    {"Stream", TypeKind::Stream},       {"torch.Stream", TypeKind::Stream},
+    {"Generator", TypeKind::Generator}, {"torch.Generator", TypeKind::Generator},
+    {"number", TypeKind::Number},       {"None", TypeKind::None},
+    {"NoneType", TypeKind::None},       {"Any", TypeKind::Any},
+    {"list", TypeKind::AnyList},        {"tuple", TypeKind::AnyTuple},
+    {"torch.dtype", TypeKind::Int},     {"torch.layout", TypeKind::Int},
+    {"torch.qscheme", TypeKind::Int},   {"Storage", TypeKind::Storage},
 };
 
 /// Tensor, LongTensor, torch.FloatTensor and so on: dtypes are no part of a type.
 bool names_tensor(std::string_view name) {
     if (name.substr(0, 6) == "torch.") name.remove_prefix(6);
     for (const char* kind : {"", "Long", "Float", "Double", "Int", "Short", "Half", "Char", "Byte", "Bool"})
-        if (name.size() == std::strlen(kind) + 6 && name.substr(0, std::strlen(kind)) == kind && name.substr(std::strlen(kind)) == "Tensor") return true;
+        if (name.size() == std::strlen(kind) + 6 && name.substr(0, std::strlen(kind)) == kind && name.substr(std::strlen(kind)) == "Tensor")
+            return true;
     return false;
 }
 
@@ -46,7 +56,11 @@ TypeRef only(const Tree& tree, TypeResolver* resolver) {
 TypeRef union_at(const Tree& tree, const std::vector<TypeRef>& types) {
     const TypeRef type = union_of(types);
     bool one = !type->is(TypeKind::Union) && !type->is(TypeKind::Optional);
-    if (one) fail_at(tree.range, "After type unification was performed, the Union has the single type %s. Use the common supertype instead of creating a Uniontype", annotation(type).c_str());
+    if (one)
+        fail_at(tree.range,
+                "After type unification was performed, the Union has the single type %s. Use the common supertype instead of creating a "
+                "Uniontype",
+                annotation(type).c_str());
     return type;
 }
 
@@ -97,7 +111,7 @@ TypeRef read(const Tree& tree, TypeResolver* resolver) {
     fail_at(tree.range, "Unknown type name '%s'", name.c_str());
 }
 
-}  // namespace
+} // namespace
 
 TypeRef read_type(const Tree& annotation, TypeResolver* resolver) {
     if (resolver)
@@ -122,9 +136,10 @@ int broadcast_length(const Tree& annotation, TypeRef& type) {
     if (name.compare(0, 16, "BroadcastingList")) return 0;
     const Tree& element = annotation[1][0];
     if (!element.is(Var)) fail_at(annotation[0].range, "Subscripted type must be a type identifier");
-    if (element.name() != "int" && element.name() != "float") fail_at(annotation[0].range, "Broadcastable lists only supported for int or float");
+    if (element.name() != "int" && element.name() != "float")
+        fail_at(annotation[0].range, "Broadcastable lists only supported for int or float");
     type = list_of(type_of(element.name() == "int" ? TypeKind::Int : TypeKind::Float));
     return std::atoi(name.c_str() + 16);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

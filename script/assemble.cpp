@@ -16,7 +16,9 @@ using Do = Instruction::Do;
 
 class Assembler {
 public:
-    explicit Assembler(const Function& function) : function_(function), code_(std::make_shared<Code>()) { code_->graph = as_run(*function.graph); }
+    explicit Assembler(const Function& function) : function_(function), code_(std::make_shared<Code>()) {
+        code_->graph = as_run(*function.graph);
+    }
 
     std::shared_ptr<Code> run() {
         Block* block = code_->graph->block;
@@ -63,8 +65,9 @@ private:
     /// Places of values that `node` is the last of its block to use: its inputs, and what is used in its blocks.
     void last_uses(const Node* node, std::vector<uint32_t>& drops) {
         const auto look = [&](const Value* value) {
-            if (is_constant(value) || value->node->block != node->block) return;   // of a block around this one: it ends there
-            if (value->node->is("prim::Param") && value->offset == 0 && node->block->owner && node->block->owner->is("prim::Loop")) return;   // it counts on
+            if (is_constant(value) || value->node->block != node->block) return; // of a block around this one: it ends there
+            if (value->node->is("prim::Param") && value->offset == 0 && node->block->owner && node->block->owner->is("prim::Loop"))
+                return; // it counts on
             for (const Use& use : value->uses) {
                 const Node* other = within(node->block, use.user);
                 if (other == node->block->end) return;
@@ -96,13 +99,15 @@ private:
 
     // ---- instructions
 
-    size_t emit(Do what, const Node* node, const std::vector<uint32_t>& inputs, const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& drops = {}) {
+    size_t emit(Do what, const Node* node, const std::vector<uint32_t>& inputs, const std::vector<uint32_t>& outputs,
+                const std::vector<uint32_t>& drops = {}) {
         if (what == Do::Drop && drops.empty()) return 0;
         Instruction made{};
         made.what = what;
         made.node = node;
         made.first = static_cast<uint32_t>(code_->operands.size());
-        KINDLING_CHECK(Runtime, inputs.size() < 65536 && outputs.size() < 65536 && drops.size() < 65536, "a script's line has too many operands");
+        KINDLING_CHECK(Runtime, inputs.size() < 65536 && outputs.size() < 65536 && drops.size() < 65536,
+                       "a script's line has too many operands");
         made.inputs = static_cast<uint16_t>(inputs.size());
         made.outputs = static_cast<uint16_t>(outputs.size());
         made.drops = static_cast<uint16_t>(drops.size());
@@ -221,12 +226,28 @@ private:
 
     /// What a node becomes; the union of `made` is filled in.
     static Do what(const Node* node, Instruction& made) {
-        static constexpr struct { char kind[22]; Do what; } plain[] = {
-            {"prim::TupleConstruct", Do::Tuple}, {"prim::TupleUnpack", Do::UnpackTuple}, {"prim::TupleIndex", Do::TupleItem}, {"prim::TupleSlice", Do::TupleSlice},
-            {"prim::ListConstruct", Do::List}, {"prim::ListUnpack", Do::UnpackList}, {"prim::DictConstruct", Do::Dict}, {"prim::unchecked_cast", Do::Move},
-            {"prim::Uninitialized", Do::Move}, {"prim::isinstance", Do::IsInstance}, {"prim::Print", Do::Print}, {"prim::RaiseException", Do::Raise},
-            {"prim::CallMethod", Do::CallMethod}, {"prim::Enter", Do::Enter}, {"prim::Exit", Do::Leave}, {"prim::CreateObject", Do::CreateObject}, {"prim::PythonOp", Do::CallForeign}, {"prim::fork", Do::Fork},
-            {"aten::wait", Do::Wait}};
+        static constexpr struct {
+            char kind[22];
+            Do what;
+        } plain[] = {{"prim::TupleConstruct", Do::Tuple},
+                     {"prim::TupleUnpack", Do::UnpackTuple},
+                     {"prim::TupleIndex", Do::TupleItem},
+                     {"prim::TupleSlice", Do::TupleSlice},
+                     {"prim::ListConstruct", Do::List},
+                     {"prim::ListUnpack", Do::UnpackList},
+                     {"prim::DictConstruct", Do::Dict},
+                     {"prim::unchecked_cast", Do::Move},
+                     {"prim::Uninitialized", Do::Move},
+                     {"prim::isinstance", Do::IsInstance},
+                     {"prim::Print", Do::Print},
+                     {"prim::RaiseException", Do::Raise},
+                     {"prim::CallMethod", Do::CallMethod},
+                     {"prim::Enter", Do::Enter},
+                     {"prim::Exit", Do::Leave},
+                     {"prim::CreateObject", Do::CreateObject},
+                     {"prim::PythonOp", Do::CallForeign},
+                     {"prim::fork", Do::Fork},
+                     {"aten::wait", Do::Wait}};
         for (const auto& each : plain)
             if (node->kind == each.kind) return each.what;
         if (node->is("prim::CallFunction")) {
@@ -237,7 +258,8 @@ private:
         if (node->is("prim::GetAttr") || node->is("prim::SetAttr")) {
             const Class* of = node->input()->type->definition;
             made.number = of ? of->place_of(node->attribute("name")->text()) : -1;
-            KINDLING_CHECK(Runtime, made.number >= 0, "%s has no attribute '%s'", str(node->input()->type).c_str(), node->attribute("name")->text().c_str());
+            KINDLING_CHECK(Runtime, made.number >= 0, "%s has no attribute '%s'", str(node->input()->type).c_str(),
+                           node->attribute("name")->text().c_str());
             return node->is("prim::GetAttr") ? Do::GetAttribute : Do::SetAttribute;
         }
         if ((made.builtin = object_builtin(node->kind))) return Do::Builtin;
@@ -275,13 +297,21 @@ private:
         return container.slots[places[static_cast<size_t>(at)]];
     }
     static Item nested_list(const Tensor& tensor, int64_t depth, int64_t kind) {
-        KINDLING_CHECK(Runtime, tensor.dim() == depth, "Output annotation list dimension and runtime tensor dimension must match for tolist()");
+        KINDLING_CHECK(Runtime, tensor.dim() == depth,
+                       "Output annotation list dimension and runtime tensor dimension must match for tolist()");
         if (!depth) {
             const Scalar number = tensor.item_scalar();
             const char* const kinds[] = {"int", "float", "complex", "bool"};
-            const bool fits = kind == 0 ? !number.is_float() && !number.is_complex() && !number.is_bool() : kind == 1 ? number.is_float() : kind == 2 ? number.is_complex() : number.is_bool();
-            KINDLING_CHECK(Runtime, fits, "Output annotation element type and runtime tensor element type must match for tolist(): %s", kinds[kind]);
-            return kind == 0 ? Item(number.to_int()) : kind == 1 ? Item(number.to_double()) : kind == 2 ? Item(number.to_complex()) : Item(number.to_bool());
+            const bool fits = kind == 0   ? !number.is_float() && !number.is_complex() && !number.is_bool()
+                              : kind == 1 ? number.is_float()
+                              : kind == 2 ? number.is_complex()
+                                          : number.is_bool();
+            KINDLING_CHECK(Runtime, fits, "Output annotation element type and runtime tensor element type must match for tolist(): %s",
+                           kinds[kind]);
+            return kind == 0   ? Item(number.to_int())
+                   : kind == 1 ? Item(number.to_double())
+                   : kind == 2 ? Item(number.to_complex())
+                               : Item(number.to_bool());
         }
         const TypeKind kinds[] = {TypeKind::Int, TypeKind::Float, TypeKind::Complex, TypeKind::Bool};
         TypeRef type = type_of(kinds[kind]);
@@ -297,8 +327,8 @@ private:
     std::unordered_map<const Node*, size_t> orders_;
 };
 
-}  // namespace
+} // namespace
 
 std::shared_ptr<Code> assemble(const Function& function) { return Assembler(function).run(); }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -16,7 +16,7 @@ std::vector<std::string> words(const char* text) {
     return all;
 }
 
-}  // namespace
+} // namespace
 
 void Builtins::add(char effect, const std::string& text, Builtin function) {
     Signature* made = new Signature(parse_signature(text));
@@ -58,4 +58,4 @@ void add_builtins(const std::string& name, std::vector<const Signature*>& all) {
     script_builtins(define);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

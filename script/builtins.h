@@ -50,12 +50,12 @@ private:
     std::vector<const Signature*>& all_;
 };
 
-void number_builtins(Builtins& define);      // builtins_numbers.cpp
-void text_builtins(Builtins& define);        // builtins_text.cpp
-void container_builtins(Builtins& define);   // builtins_containers.cpp
-void lookup_builtins(Builtins& define);      //   what overloads for text come before
-void tensor_builtins(Builtins& define);      // builtins_tensors.cpp
-void script_builtins(Builtins& define);      // builtins_script.cpp
+void number_builtins(Builtins& define);    // builtins_numbers.cpp
+void text_builtins(Builtins& define);      // builtins_text.cpp
+void container_builtins(Builtins& define); // builtins_containers.cpp
+void lookup_builtins(Builtins& define);    //   what overloads for text come before
+void tensor_builtins(Builtins& define);    // builtins_tensors.cpp
+void script_builtins(Builtins& define);    // builtins_script.cpp
 
 /// As `print` and `str` show it: text as it is, tensors with their elements.
 std::string shown(const Item& item);
@@ -70,7 +70,9 @@ bool truth_of(const Tensor& tensor);
 /// A place in a sequence counted from its end where negative; "list index out of range".
 size_t place_in(const std::vector<Item>& items, int64_t index);
 /// The bounds of a slice: the first place, and how many.
-struct Bounds { int64_t start, step, count; };
+struct Bounds {
+    int64_t start, step, count;
+};
 Bounds slice_bounds(const Item* arguments, int64_t length);
 
 // What lines are written with: arguments, and results in the place of the first.
@@ -81,9 +83,12 @@ Bounds slice_bounds(const Item* arguments, int64_t length);
 #define S(n) a[n].text()
 #define L(n) a[n].items()
 #define T(n) a[n].tensor()
-#define DO []([[maybe_unused]] Item * a, [[maybe_unused]] size_t count)
-#define GIVE(expression) DO { a[0] = Item(expression); }
-#define TRUTH(expression) DO { a[0] = Item(static_cast<bool>(expression)); }
-#define NUMBER(expression) DO { a[0] = Item(static_cast<int64_t>(expression)); }
+#define DO []([[maybe_unused]] Item* a, [[maybe_unused]] size_t count)
+#define GIVE(expression)                                                                                                                   \
+    DO { a[0] = Item(expression); }
+#define TRUTH(expression)                                                                                                                  \
+    DO { a[0] = Item(static_cast<bool>(expression)); }
+#define NUMBER(expression)                                                                                                                 \
+    DO { a[0] = Item(static_cast<int64_t>(expression)); }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -23,9 +23,9 @@ template <class F> Item of_complex(const Item* a, F f) {
 /// Integers wrap around.
 template <class F> void arithmetic(Item* a, F f) {
     switch (width(a)) {
-        case 0: a[0] = Item(static_cast<int64_t>(f(static_cast<uint64_t>(I(0)), static_cast<uint64_t>(I(1))))); break;
-        case 1: a[0] = Item(f(F(0), F(1))); break;
-        default: a[0] = of_complex(a, f);
+    case 0: a[0] = Item(static_cast<int64_t>(f(static_cast<uint64_t>(I(0)), static_cast<uint64_t>(I(1))))); break;
+    case 1: a[0] = Item(f(F(0), F(1))); break;
+    default: a[0] = of_complex(a, f);
     }
 }
 template <class F> bool compared(const Item* a, F f) {
@@ -44,7 +44,10 @@ int64_t to_integer(double number) {
     return number >= -0x1p63 && number < 0x1p63 ? static_cast<int64_t>(number) : std::numeric_limits<int64_t>::min();
 }
 int64_t whole(double number) {
-    KINDLING_CHECK(Runtime, std::isfinite(number), "Cannot convert float %s to integer", std::isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
+    KINDLING_CHECK(Runtime, std::isfinite(number), "Cannot convert float %s to integer",
+                   std::isnan(number) ? "nan"
+                   : number < 0       ? "-inf"
+                                      : "inf");
     return to_integer(number);
 }
 int64_t to_integer(const Item& item) { return width(item) ? to_integer(item.complex().real()) : item.integer(); }
@@ -73,7 +76,7 @@ void divmod(Item* a, size_t) {
         KINDLING_CHECK(Runtime, y != 0, "ZeroDivisionError: float divmod()");
         double left = std::fmod(x, y);
         if (left != 0 && (x < 0) != (y < 0)) left += y;
-        whole(std::floor(x / y));   // refuses what is infinite
+        whole(std::floor(x / y)); // refuses what is infinite
         quotient = Item(std::floor(x / y));
         rest = Item(left);
     }
@@ -104,14 +107,18 @@ complex<double> quotient(complex<double> x, complex<double> y) {
     const double ratio = c / d, scale = 1.0 / (c * ratio + d);
     return {(a * ratio + b) * scale, (b * ratio - a) * scale};
 }
-complex<double> log_of(const Item& item) { return item.is(Tag::Complex) ? std::log(item.complex()) : complex<double>(std::log(item.number())); }
+complex<double> log_of(const Item& item) {
+    return item.is(Tag::Complex) ? std::log(item.complex()) : complex<double>(std::log(item.number()));
+}
 
-int64_t whole_power(int64_t base, int64_t exponent) { return to_integer(std::pow(static_cast<double>(base), static_cast<double>(exponent))); }
+int64_t whole_power(int64_t base, int64_t exponent) {
+    return to_integer(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+}
 
 int64_t factorial(int64_t n) {
     KINDLING_CHECK(Runtime, n >= 0, "factorial() not defined for negative values");
     uint64_t all = 1;
-    for (int64_t i = 1; i <= std::min<int64_t>(n, 66); i++) all *= static_cast<uint64_t>(i);   // from 66 on the low 64 bits are 0
+    for (int64_t i = 1; i <= std::min<int64_t>(n, 66); i++) all *= static_cast<uint64_t>(i); // from 66 on the low 64 bits are 0
     return static_cast<int64_t>(all);
 }
 
@@ -132,7 +139,8 @@ template <class F> void extreme(Item* a, size_t count, const char* name, F bette
             size_t i = 0;
             while (i < std::min(x.size(), y.size()) && equal(x[i], y[i])) i++;
             const bool inside = i < std::min(x.size(), y.size());
-            if (inside ? better(x[i].number(), y[i].number()) : better(static_cast<double>(x.size()), static_cast<double>(y.size()))) return;
+            if (inside ? better(x[i].number(), y[i].number()) : better(static_cast<double>(x.size()), static_cast<double>(y.size())))
+                return;
             a[0] = a[1];
         } else if (width(a)) a[0] = Item(better(F(0), F(1)) ? F(0) : F(1));
         else if (!better(I(0), I(1))) a[0] = a[1];
@@ -150,16 +158,18 @@ constexpr auto more = [](auto x, auto y) { return x > y; };
 
 void absolute(Item* a, size_t) {
     switch (width(a[0])) {
-        case 0: if (I(0) < 0) a[0] = Item(static_cast<int64_t>(-static_cast<uint64_t>(I(0)))); break;
-        case 1: a[0] = Item(std::abs(F(0))); break;
-        default: a[0] = Item(std::abs(C(0)));
+    case 0:
+        if (I(0) < 0) a[0] = Item(static_cast<int64_t>(-static_cast<uint64_t>(I(0))));
+        break;
+    case 1: a[0] = Item(std::abs(F(0))); break;
+    default: a[0] = Item(std::abs(C(0)));
     }
 }
 void negative(Item* a, size_t) {
     switch (width(a[0])) {
-        case 0: a[0] = Item(static_cast<int64_t>(-static_cast<uint64_t>(I(0)))); break;
-        case 1: a[0] = Item(-F(0)); break;
-        default: a[0] = Item(-C(0));
+    case 0: a[0] = Item(static_cast<int64_t>(-static_cast<uint64_t>(I(0)))); break;
+    case 1: a[0] = Item(-F(0)); break;
+    default: a[0] = Item(-C(0));
     }
 }
 void total(Item* a, size_t) {
@@ -179,19 +189,41 @@ double angle(complex<double> z) { return std::arg(z); }
 
 constexpr double pi = 3.14159265358979323846;
 
-#define MATHS(function) DO { maths(a, [](auto x) { return function(x); }); }
-#define REAL(expression) DO { const double x = F(0); a[0] = Item(expression); }
-#define NARROW(name, function) define('p', name ".Scalar(Scalar a) -> Scalar", DO { function(a, 1); narrow(a[0]); });
-#define REAL2(expression) DO { const double x = F(0), y = F(1); a[0] = Item(expression); }
+#define MATHS(function)                                                                                                                    \
+    DO {                                                                                                                                   \
+        maths(a, [](auto x) { return function(x); });                                                                                      \
+    }
+#define REAL(expression)                                                                                                                   \
+    DO {                                                                                                                                   \
+        const double x = F(0);                                                                                                             \
+        a[0] = Item(expression);                                                                                                           \
+    }
+#define NARROW(name, function)                                                                                                             \
+    define(                                                                                                                                \
+        'p', name ".Scalar(Scalar a) -> Scalar", DO {                                                                                      \
+            function(a, 1);                                                                                                                \
+            narrow(a[0]);                                                                                                                  \
+        });
+#define REAL2(expression)                                                                                                                  \
+    DO {                                                                                                                                   \
+        const double x = F(0), y = F(1);                                                                                                   \
+        a[0] = Item(expression);                                                                                                           \
+    }
 
 constexpr char all_pairs[] = "int complex float int_complex complex_int float_complex complex_float int_float float_int";
 constexpr char real_pairs[] = "int float int_float float_int";
 constexpr char same_pairs[] = "int complex float int_float float_int float_complex complex_float";
 
 void arithmetic_builtins(Builtins& define) {
-    const Builtin add = DO { arithmetic(a, [](auto x, auto y) { return x + y; }); };
-    const Builtin sub = DO { arithmetic(a, [](auto x, auto y) { return x - y; }); };
-    const Builtin mul = DO { arithmetic(a, [](auto x, auto y) { return x * y; }); };
+    const Builtin add = DO {
+        arithmetic(a, [](auto x, auto y) { return x + y; });
+    };
+    const Builtin sub = DO {
+        arithmetic(a, [](auto x, auto y) { return x - y; });
+    };
+    const Builtin mul = DO {
+        arithmetic(a, [](auto x, auto y) { return x * y; });
+    };
     const Builtin div = DO { a[0] = width(a) == 2 ? Item(quotient(C(0), C(1))) : Item(F(0) / F(1)); };
     const Builtin floordiv = DO { a[0] = width(a) ? Item(std::floor(F(0) / F(1))) : Item(floor_div(I(0), I(1))); };
     const Builtin rest = DO { a[0] = width(a) ? Item(remainder(F(0), F(1))) : Item(remainder(I(0), I(1))); };
@@ -213,10 +245,11 @@ void arithmetic_builtins(Builtins& define) {
     define('p', "aten::mathremainder(Scalar a, Scalar b) -> float", REAL2(std::remainder(x, y)));
     define.numbers("aten::fmod", real_pairs, "float", REAL2(std::fmod(x, y)));
     define('p', "aten::fmod(Scalar a, Scalar b) -> float", REAL2(std::fmod(x, y)));
-    define('p', "aten::__round_to_zero_floordiv.int(int a, int b) -> int", DO {
-        KINDLING_CHECK(Runtime, I(1) != 0, "ZeroDivisionError: integer division or modulo by zero");
-        a[0] = Item(I(1) == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(I(0))) : I(0) / I(1));
-    });
+    define(
+        'p', "aten::__round_to_zero_floordiv.int(int a, int b) -> int", DO {
+            KINDLING_CHECK(Runtime, I(1) != 0, "ZeroDivisionError: integer division or modulo by zero");
+            a[0] = Item(I(1) == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(I(0))) : I(0) / I(1));
+        });
     define('p', "aten::divmod.int(int x, int y) -> (int, int)", divmod);
     define('p', "aten::divmod.float(float x, float y) -> (float, float)", divmod);
     define('p', "aten::divmod.int_float(int x, float y) -> (float, float)", divmod);
@@ -239,7 +272,7 @@ void arithmetic_builtins(Builtins& define) {
     define('p', "aten::__or__.int(int a, int b) -> int", GIVE(I(0) | I(1)));
     define('p', "aten::__xor__.bool(bool a, bool b) -> bool", TRUTH(B(0) != B(1)));
     define('p', "aten::__xor__.int(int a, int b) -> int", GIVE(I(0) ^ I(1)));
-    define('p', "aten::__lshift__.int(int a, int b) -> int", NUMBER(static_cast<uint64_t>(I(0)) << (I(1) & 63)));   // as the processor shifts
+    define('p', "aten::__lshift__.int(int a, int b) -> int", NUMBER(static_cast<uint64_t>(I(0)) << (I(1) & 63))); // as the processor shifts
     define('p', "aten::__rshift__.int(int a, int b) -> int", GIVE(I(0) >> (I(1) & 63)));
 }
 
@@ -264,7 +297,8 @@ void comparison_builtins(Builtins& define) {
         define.numbers(name, same_pairs, "bool", function);
         line('p', "(Scalar a, Scalar b) -> bool");
         line('p', ".str(str a, str b) -> bool");
-        for (const char* type : {"float", "Tensor", "bool", "str"}) line(0, format(".%s_list(%s[] a, %s[] b) -> bool", type, type, type).c_str());
+        for (const char* type : {"float", "Tensor", "bool", "str"})
+            line(0, format(".%s_list(%s[] a, %s[] b) -> bool", type, type, type).c_str());
     };
     same("aten::eq", TRUTH(alike(a[0], a[1])));
     same("aten::ne", TRUTH(!alike(a[0], a[1])));
@@ -278,41 +312,69 @@ void conversion_builtins(Builtins& define) {
     define('p', "aten::Bool.float(float a) -> bool", TRUTH(F(0) != 0));
     define('p', "aten::Int.bool(bool a) -> int", GIVE(I(0)));
     define('p', "aten::Int.float(float a) -> int", GIVE(to_integer(a[0])));
-    define('p', "aten::Int.Scalar(Scalar a) -> int", DO {
-        KINDLING_CHECK(Runtime, C(0).imag() == 0, "value cannot be converted to type int without overflow");
-        a[0] = Item(to_integer(a[0]));
-    });
-    define('p', "aten::Int.str(str a) -> int", DO {
-        const auto read = [](const char* at, char** end) { return std::strtoll(at, end, 10); };
-        a[0] = Item(static_cast<int64_t>(parsed(S(0), "stoll", "invalid literal for int() with base 10", read)));
-    });
+    define(
+        'p', "aten::Int.Scalar(Scalar a) -> int", DO {
+            KINDLING_CHECK(Runtime, C(0).imag() == 0, "value cannot be converted to type int without overflow");
+            a[0] = Item(to_integer(a[0]));
+        });
+    define(
+        'p', "aten::Int.str(str a) -> int", DO {
+            const auto read = [](const char* at, char** end) { return std::strtoll(at, end, 10); };
+            a[0] = Item(static_cast<int64_t>(parsed(S(0), "stoll", "invalid literal for int() with base 10", read)));
+        });
     define('p', "aten::Float.Scalar(Scalar a) -> float", GIVE(C(0).real()));
     define('p', "aten::Float.int(int a) -> float", GIVE(F(0)));
     define('p', "aten::Float.bool(bool a) -> float", GIVE(F(0)));
-    define('p', "aten::Float.str(str a) -> float", DO {
-        a[0] = Item(parsed(S(0), "stod", "could not convert string to float", [](const char* at, char** end) { return std::strtod(at, end); }));
-    });
+    define(
+        'p', "aten::Float.str(str a) -> float", DO {
+            a[0] = Item(
+                parsed(S(0), "stod", "could not convert string to float", [](const char* at, char** end) { return std::strtod(at, end); }));
+        });
 }
 
 void maths_builtins(Builtins& define) {
-#define FOR_COMPLEX(NAME) define.number("aten::" #NAME, "int float complex", "float", MATHS(std::NAME)); NARROW("aten::" #NAME, (MATHS(std::NAME)))
-    FOR_COMPLEX(sin) FOR_COMPLEX(cos) FOR_COMPLEX(tan) FOR_COMPLEX(asin) FOR_COMPLEX(acos) FOR_COMPLEX(atan) FOR_COMPLEX(sinh) FOR_COMPLEX(cosh) FOR_COMPLEX(tanh)
+#define FOR_COMPLEX(NAME)                                                                                                                  \
+    define.number("aten::" #NAME, "int float complex", "float", MATHS(std::NAME));                                                         \
+    NARROW("aten::" #NAME, (MATHS(std::NAME)))
+    // clang-format off
+    FOR_COMPLEX(sin) FOR_COMPLEX(cos) FOR_COMPLEX(tan) FOR_COMPLEX(asin) FOR_COMPLEX(acos) FOR_COMPLEX(atan) FOR_COMPLEX(sinh)
+    FOR_COMPLEX(cosh) FOR_COMPLEX(tanh)
     FOR_COMPLEX(asinh) FOR_COMPLEX(acosh) FOR_COMPLEX(atanh) FOR_COMPLEX(exp) FOR_COMPLEX(sqrt) FOR_COMPLEX(log) FOR_COMPLEX(log10)
+    // clang-format on
 #undef FOR_COMPLEX
-    const Builtin log_to = DO { a[0] = width(a) == 2 ? Item(quotient(log_of(a[0]), log_of(a[1]))) : Item(std::log(F(0)) / std::log(F(1))); };
+            const Builtin log_to = DO {
+        a[0] = width(a) == 2 ? Item(quotient(log_of(a[0]), log_of(a[1]))) : Item(std::log(F(0)) / std::log(F(1)));
+    };
     if (define.name() == "aten::log") {
-        for (const char* pair : {"int int", "float float", "complex complex", "int float", "float int", "int complex", "complex int", "float complex", "complex float"}) {
+        for (const char* pair : {"int int", "float float", "complex complex", "int float", "float int", "int complex", "complex int",
+                                 "float complex", "complex float"}) {
             const std::string both = pair, x = both.substr(0, both.find(' ')), y = both.substr(both.find(' ') + 1);
-            define('p', ("aten::log." + x + "_" + y + "(" + x + " a, " + y + " b) -> " + (both.find("complex") == std::string::npos ? "float" : "complex")).c_str(), log_to);
+            define('p',
+                   ("aten::log." + x + "_" + y + "(" + x + " a, " + y + " b) -> " +
+                    (both.find("complex") == std::string::npos ? "float" : "complex"))
+                       .c_str(),
+                   log_to);
         }
         define('p', "aten::log.Scalar_Scalar(Scalar a, Scalar b) -> float", log_to);
     }
-#define FOR_REAL(NAME, EXPRESSION) define.number("aten::" NAME, "int float", "float", REAL(EXPRESSION)); NARROW("aten::" NAME, (REAL(EXPRESSION)))
-    FOR_REAL("lgamma", std::lgamma(x)) FOR_REAL("gamma", std::tgamma(x)) FOR_REAL("log1p", std::log1p(x)) FOR_REAL("expm1", std::expm1(x)) FOR_REAL("erf", std::erf(x))
-    FOR_REAL("erfc", std::erfc(x)) FOR_REAL("fabs", std::abs(x)) FOR_REAL("degrees", x * (180.0 / pi)) FOR_REAL("radians", x * (pi / 180.0)) FOR_REAL("round", std::nearbyint(x))
+#define FOR_REAL(NAME, EXPRESSION)                                                                                                         \
+    define.number("aten::" NAME, "int float", "float", REAL(EXPRESSION));                                                                  \
+    NARROW("aten::" NAME, (REAL(EXPRESSION)))
+    // clang-format off
+    FOR_REAL("lgamma", std::lgamma(x)) FOR_REAL("gamma", std::tgamma(x)) FOR_REAL("log1p", std::log1p(x))
+    FOR_REAL("expm1", std::expm1(x)) FOR_REAL("erf", std::erf(x))
+    FOR_REAL("erfc", std::erfc(x)) FOR_REAL("fabs", std::abs(x)) FOR_REAL("degrees", x * (180.0 / pi))
+    FOR_REAL("radians", x * (pi / 180.0)) FOR_REAL("round", std::nearbyint(x))
+    // clang-format on
 #undef FOR_REAL
-    define.number("aten::floor", "int float Scalar", "int", DO { if (width(a[0])) a[0] = Item(whole(std::floor(F(0)))); });
-    define.number("aten::ceil", "int float Scalar", "int", DO { if (width(a[0])) a[0] = Item(whole(std::ceil(F(0)))); });
+                define.number(
+                    "aten::floor", "int float Scalar", "int", DO {
+                        if (width(a[0])) a[0] = Item(whole(std::floor(F(0))));
+                    });
+    define.number(
+        "aten::ceil", "int float Scalar", "int", DO {
+            if (width(a[0])) a[0] = Item(whole(std::ceil(F(0))));
+        });
     const Builtin turn = GIVE(angle(C(0)));
     define.each("int float complex", 'p', "aten::angle.$($ a) -> float", turn);
     NARROW("aten::angle", (GIVE(angle(C(0)))))
@@ -332,16 +394,18 @@ void maths_builtins(Builtins& define) {
     define('p', "aten::gcd.int(int a, int b) -> int", GIVE(std::gcd(I(0), I(1))));
     define('p', "aten::factorial.int(int a) -> int", GIVE(factorial(I(0))));
     define('p', "aten::ldexp(float x, int i) -> float", GIVE(std::ldexp(F(0), static_cast<int>(I(1)))));
-    define('p', "aten::frexp(float a) -> (float, int)", DO {
-        int exponent = 0;
-        const double part = std::frexp(F(0), &exponent);
-        a[0] = Item::tuple(tuple_of({type_of(TypeKind::Float), type_of(TypeKind::Int)}), {Item(part), Item(int64_t{exponent})});
-    });
-    define('p', "aten::modf(float a) -> (float, float)", DO {
-        double whole = 0;
-        const double part = std::modf(F(0), &whole);
-        a[0] = Item::tuple(tuple_of({type_of(TypeKind::Float), type_of(TypeKind::Float)}), {Item(part), Item(whole)});
-    });
+    define(
+        'p', "aten::frexp(float a) -> (float, int)", DO {
+            int exponent = 0;
+            const double part = std::frexp(F(0), &exponent);
+            a[0] = Item::tuple(tuple_of({type_of(TypeKind::Float), type_of(TypeKind::Int)}), {Item(part), Item(int64_t{exponent})});
+        });
+    define(
+        'p', "aten::modf(float a) -> (float, float)", DO {
+            double whole = 0;
+            const double part = std::modf(F(0), &whole);
+            a[0] = Item::tuple(tuple_of({type_of(TypeKind::Float), type_of(TypeKind::Float)}), {Item(part), Item(whole)});
+        });
 }
 
 void choice_builtins(Builtins& define) {
@@ -371,15 +435,16 @@ void choice_builtins(Builtins& define) {
         a[0] = Item(truth);
     };
     define.each("str int float bool", 0, "aten::any.$($[] self) -> bool", any);
-    define('p', "aten::__range_length(int lo, int hi, int step) -> int", DO {
-        KINDLING_CHECK(Runtime, I(2) != 0, "range() arg 3 must not be zero");
-        const int64_t low = I(2) > 0 ? I(0) : I(1), high = I(2) > 0 ? I(1) : I(0), step = std::abs(I(2));
-        a[0] = Item(low < high ? 1 + (high - 1 - low) / step : 0);
-    });
+    define(
+        'p', "aten::__range_length(int lo, int hi, int step) -> int", DO {
+            KINDLING_CHECK(Runtime, I(2) != 0, "range() arg 3 must not be zero");
+            const int64_t low = I(2) > 0 ? I(0) : I(1), high = I(2) > 0 ? I(1) : I(0), step = std::abs(I(2));
+            a[0] = Item(low < high ? 1 + (high - 1 - low) / step : 0);
+        });
     define('p', "aten::__derive_index(int index, int start, int step) -> int", GIVE(I(1) + I(0) * I(2)));
 }
 
-}  // namespace
+} // namespace
 
 void number_builtins(Builtins& define) {
     arithmetic_builtins(define);
@@ -389,4 +454,4 @@ void number_builtins(Builtins& define) {
     choice_builtins(define);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

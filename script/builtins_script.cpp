@@ -10,7 +10,9 @@ namespace kindling::script {
 namespace {
 
 /// `$` stands for each of `types`, in a text of its own.
-struct Texts { const char *space, *types, *text; };
+struct Texts {
+    const char *space, *types, *text;
+};
 constexpr Texts texts[] = {
     {"aten::", "float int complex", R"(
 def mul(a : $, b : Tensor) -> Tensor:
@@ -71,7 +73,7 @@ struct Plain : Resolver {
     TypeRef resolve(const std::string& name, const Range&) override { return name == "number" ? type_of(TypeKind::Number) : nullptr; }
 };
 
-}  // namespace
+} // namespace
 
 void script_builtins(Builtins& define) {
     for (const Texts& each : texts) {
@@ -83,7 +85,7 @@ void script_builtins(Builtins& define) {
         for (size_t at = 0; at < types.size();) {
             const std::string type = types.substr(at, types.find(' ', at) - at);
             at += type.size() + 1;
-            Source* source = new Source;   // graphs point into it
+            Source* source = new Source; // graphs point into it
             for (const char* c = each.text; *c; c++) *c == '$' ? source->text += type : source->text += *c;
             Trees trees;
             Parser parser(*source, trees, false);
@@ -102,4 +104,4 @@ void script_builtins(Builtins& define) {
     }
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

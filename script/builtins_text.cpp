@@ -59,7 +59,8 @@ bool is_title(const std::string& text) {
     return found;
 }
 bool is_identifier(const std::string& text) {
-    return !text.empty() && !is(std::isdigit, text[0]) && std::all_of(text.begin(), text.end(), [](char c) { return is(std::isalnum, c) || c == '_'; });
+    return !text.empty() && !is(std::isdigit, text[0]) &&
+           std::all_of(text.begin(), text.end(), [](char c) { return is(std::isalnum, c) || c == '_'; });
 }
 std::string capitalized(std::string text) {
     text = each(std::move(text), lower);
@@ -68,7 +69,10 @@ std::string capitalized(std::string text) {
 }
 
 /// The range that arguments 2 and 3 say, within the text.
-struct Part { size_t start, end; bool beyond, backwards; };
+struct Part {
+    size_t start, end;
+    bool beyond, backwards;
+};
 Part part_of(const Item* a) {
     const int64_t size = static_cast<int64_t>(S(0).size());
     int64_t start = I(2), end = I(3);
@@ -78,7 +82,8 @@ Part part_of(const Item* a) {
 }
 constexpr size_t nowhere = std::string::npos;
 void need_start(const Part& part, const Item* a) {
-    KINDLING_CHECK(Runtime, !part.beyond, "basic_string::substr: __pos (which is %lu) > this->size() (which is %zu)", static_cast<unsigned long>(I(2)), S(0).size());
+    KINDLING_CHECK(Runtime, !part.beyond, "basic_string::substr: __pos (which is %lu) > this->size() (which is %zu)",
+                   static_cast<unsigned long>(I(2)), S(0).size());
 }
 size_t find(const Item* a) {
     const Part part = part_of(a);
@@ -103,13 +108,15 @@ int64_t occurrences(const Item* a) {
     const std::string& wanted = S(1);
     if (wanted.empty()) return static_cast<int64_t>(part.end - part.start + 1);
     int64_t count = 0;
-    for (size_t at = S(0).find(wanted, part.start); at != nowhere && at + wanted.size() <= part.end; at = S(0).find(wanted, at + wanted.size())) count++;
+    for (size_t at = S(0).find(wanted, part.start); at != nowhere && at + wanted.size() <= part.end;
+         at = S(0).find(wanted, at + wanted.size()))
+        count++;
     return count;
 }
 bool matches(const Item* a, bool at_end) {
     const Part part = part_of(a);
     need_start(part, a);
-    const size_t size = S(1).size(), end = part.backwards ? S(0).size() : part.end;   // PyTorch looks at all of the rest then
+    const size_t size = S(1).size(), end = part.backwards ? S(0).size() : part.end; // PyTorch looks at all of the rest then
     return end - part.start >= size && S(0).compare(at_end ? end - size : part.start, size, S(1)) == 0;
 }
 
@@ -146,7 +153,9 @@ Words split(const std::string& text, const Item& separator, int64_t most) {
     }
     const std::string& by = separator.text();
     KINDLING_CHECK(Runtime, !by.empty(), "ValueError: empty separator");
-    for (size_t next; (most < 0 || static_cast<int64_t>(made.size()) < most) && (next = text.find(by, at)) != nowhere; at = next + by.size()) made.push_back(text.substr(at, next - at));
+    for (size_t next; (most < 0 || static_cast<int64_t>(made.size()) < most) && (next = text.find(by, at)) != nowhere;
+         at = next + by.size())
+        made.push_back(text.substr(at, next - at));
     made.push_back(text.substr(at));
     return made;
 }
@@ -229,24 +238,29 @@ std::string braces(const Item* a, size_t count) {
 }
 std::string one(char key, const Item& item) {
     const bool number = item.is(Tag::Int) || item.is(Tag::Float) || item.is(Tag::Bool) || item.is(Tag::Complex);
-    const auto need = [&] { KINDLING_CHECK(Runtime, number, "%%%c requires a number for formatting, but got %s", key, item.is(Tag::Str) ? "String" : item.is(Tag::List) ? "GenericList" : repr(item.type()).c_str()); };
+    const auto need = [&] {
+        KINDLING_CHECK(Runtime, number, "%%%c requires a number for formatting, but got %s", key,
+                       item.is(Tag::Str)    ? "String"
+                       : item.is(Tag::List) ? "GenericList"
+                                            : repr(item.type()).c_str());
+    };
     switch (key) {
-        case 'd': case 'i':
-            need();
-            return std::to_string(item.is(Tag::Float) ? static_cast<int64_t>(static_cast<int>(item.number())) : item.integer());
-        case 'e': need(); return format("%e", item.number());
-        case 'E': need(); return format("%E", item.number());
-        case 'f': need(); return format("%f", item.number());
-        case 'F': need(); return format("%F", item.number());
-        case 'c':
-            KINDLING_CHECK(Runtime, item.is(Tag::Int) || (item.is(Tag::Str) && item.text().size() == 1), "%%%c requires an int or char for formatting, but got %s", key, repr(item.type()).c_str());
-            return item.is(Tag::Int) ? std::string(1, static_cast<char>(item.integer())) : item.text();
-        case 's': return shown(item);
-        default: fail(ErrorKind::Runtime, "The specifier %%%c is not supported in TorchScript format strings", key);
+    case 'd':
+    case 'i': need(); return std::to_string(item.is(Tag::Float) ? static_cast<int64_t>(static_cast<int>(item.number())) : item.integer());
+    case 'e': need(); return format("%e", item.number());
+    case 'E': need(); return format("%E", item.number());
+    case 'f': need(); return format("%f", item.number());
+    case 'F': need(); return format("%F", item.number());
+    case 'c':
+        KINDLING_CHECK(Runtime, item.is(Tag::Int) || (item.is(Tag::Str) && item.text().size() == 1),
+                       "%%%c requires an int or char for formatting, but got %s", key, repr(item.type()).c_str());
+        return item.is(Tag::Int) ? std::string(1, static_cast<char>(item.integer())) : item.text();
+    case 's': return shown(item);
+    default: fail(ErrorKind::Runtime, "The specifier %%%c is not supported in TorchScript format strings", key);
     }
 }
 std::string percents(const Item* a, size_t count) {
-    if (count == 2 && a[1].is(Item::Tag::Tuple)) {   // its parts are the values
+    if (count == 2 && a[1].is(Item::Tag::Tuple)) { // its parts are the values
         std::vector<Item> all = {a[0]};
         for (const Item& part : a[1].items()) all.push_back(part);
         if (all.size() != 2 || !all[1].is(Item::Tag::Tuple)) return percents(all.data(), all.size());
@@ -277,22 +291,26 @@ std::string digits(int64_t number, const char* prefix, int bits) {
 }
 std::string character(const std::string& text, int64_t index) {
     const int64_t size = static_cast<int64_t>(text.size()), at = index < 0 ? index + size : index;
-    KINDLING_CHECK(Runtime, at >= 0 && at < size, "basic_string::at: __n (which is %lu) >= this->size() (which is %lu)", static_cast<unsigned long>(at), static_cast<unsigned long>(size));
+    KINDLING_CHECK(Runtime, at >= 0 && at < size, "basic_string::at: __n (which is %lu) >= this->size() (which is %lu)",
+                   static_cast<unsigned long>(at), static_cast<unsigned long>(size));
     return std::string(1, text[static_cast<size_t>(at)]);
 }
 
 void predicates(Builtins& define) {
 #define KIND(NAME, KIND) define('p', "aten::" NAME "(str self) -> bool", TRUTH(all(S(0), KIND)));
-    KIND("isspace", std::isspace) KIND("isalpha", std::isalpha) KIND("isnumeric", std::isdigit) KIND("isdigit", std::isdigit) KIND("isdecimal", std::isdigit) KIND("isalnum", std::isalnum)
+    // clang-format off
+    KIND("isspace", std::isspace) KIND("isalpha", std::isalpha) KIND("isnumeric", std::isdigit) KIND("isdigit", std::isdigit)
+    KIND("isdecimal", std::isdigit) KIND("isalnum", std::isalnum)
+    // clang-format on
 #undef KIND
-    define('p', "aten::isprintable(str self) -> bool", TRUTH(S(0).empty() || all(S(0), std::isprint)));
+            define('p', "aten::isprintable(str self) -> bool", TRUTH(S(0).empty() || all(S(0), std::isprint)));
     define('p', "aten::islower(str self) -> bool", TRUTH(cased(S(0), std::islower)));
     define('p', "aten::isupper(str self) -> bool", TRUTH(cased(S(0), std::isupper)));
     define('p', "aten::istitle(str self) -> bool", TRUTH(is_title(S(0))));
     define('p', "aten::isidentifier(str self) -> bool", TRUTH(is_identifier(S(0))));
 }
 
-}  // namespace
+} // namespace
 
 void text_builtins(Builtins& define) {
     predicates(define);
@@ -315,11 +333,12 @@ void text_builtins(Builtins& define) {
     define(0, "aten::splitlines(str self, bool keepends=False) -> str[]", GIVE(list_of_texts(lines_of(S(0), B(1)))));
     define('p', "aten::partition(str self, str separator) -> (str, str, str)", GIVE(partition(S(0), S(1), false)));
     define('p', "aten::rpartition(str self, str separator) -> (str, str, str)", GIVE(partition(S(0), S(1), true)));
-    define('p', "aten::join(str self, str[] values) -> str", DO {
-        std::string out;
-        for (const Item& each : L(1)) (&each == L(1).data() ? out : out += S(0)) += each.text();
-        a[0] = Item(std::move(out));
-    });
+    define(
+        'p', "aten::join(str self, str[] values) -> str", DO {
+            std::string out;
+            for (const Item& each : L(1)) (&each == L(1).data() ? out : out += S(0)) += each.text();
+            a[0] = Item(std::move(out));
+        });
     define('p', "aten::strip(str self, str chars=\" \\n\\t\\f\\v\") -> str", GIVE(stripped(S(0), S(1), true, true)));
     define('p', "aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", GIVE(stripped(S(0), S(1), true, false)));
     define('p', "aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", GIVE(stripped(S(0), S(1), false, true)));
@@ -334,22 +353,25 @@ void text_builtins(Builtins& define) {
     define('p', "aten::hex(int i) -> str", GIVE(digits(I(0), "0x", 4)));
     define('p', "aten::oct(int i) -> str", GIVE(digits(I(0), "0o", 3)));
     define('p', "aten::bin(int i) -> str", GIVE(digits(I(0), "0b", 1)));
-    define('p', "aten::chr(int i) -> str", DO {
-        KINDLING_CHECK(Runtime, I(0) >= 0 && I(0) < 1114111, "chr() arg not in range(0x110000), found %ld", static_cast<long>(I(0)));
-        a[0] = Item(std::string(1, static_cast<char>(I(0))));
-    });
-    define('p', "aten::ord(str string) -> int", DO {
-        KINDLING_CHECK(Runtime, S(0).size() == 1, "String for ord() must be 1 character, found %zu", S(0).size());
-        a[0] = Item(static_cast<int64_t>(static_cast<unsigned char>(S(0)[0])));
-    });
+    define(
+        'p', "aten::chr(int i) -> str", DO {
+            KINDLING_CHECK(Runtime, I(0) >= 0 && I(0) < 1114111, "chr() arg not in range(0x110000), found %ld", static_cast<long>(I(0)));
+            a[0] = Item(std::string(1, static_cast<char>(I(0))));
+        });
+    define(
+        'p', "aten::ord(str string) -> int", DO {
+            KINDLING_CHECK(Runtime, S(0).size() == 1, "String for ord() must be 1 character, found %zu", S(0).size());
+            a[0] = Item(static_cast<int64_t>(static_cast<unsigned char>(S(0)[0])));
+        });
     define('p', "prim::StringIndex(str string, int index) -> str", GIVE(character(S(0), I(1))));
     define('p', "aten::__getitem__.str(str s, int index) -> str", GIVE(character(S(0), I(1))));
-    define('p', "aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str", DO {
-        const Bounds bounds = slice_bounds(a + 1, static_cast<int64_t>(S(0).size()));
-        std::string out;
-        for (int64_t i = 0; i < bounds.count; i++) out += S(0)[static_cast<size_t>(bounds.start + i * bounds.step)];
-        a[0] = Item(std::move(out));
-    });
+    define(
+        'p', "aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str", DO {
+            const Bounds bounds = slice_bounds(a + 1, static_cast<int64_t>(S(0).size()));
+            std::string out;
+            for (int64_t i = 0; i < bounds.count; i++) out += S(0)[static_cast<size_t>(bounds.start + i * bounds.step)];
+            a[0] = Item(std::move(out));
+        });
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

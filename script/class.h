@@ -12,26 +12,32 @@ struct KINDLING_VISIBLE Class {
     enum Kind : uint8_t { Plain, Module, Interface, Enum, NamedTuple };
     /// What a module of Python's that is a container holds: its submodules stand in the order of its attributes.
     enum Holds : uint8_t { Nothing, List, Dict, Parameters, NamedParameters };
-    struct Attribute { std::string name; TypeRef type; bool parameter = false, buffer = false; };
-    struct Property { std::string getter, setter; };
+    struct Attribute {
+        std::string name;
+        TypeRef type;
+        bool parameter = false, buffer = false;
+    };
+    struct Property {
+        std::string getter, setter;
+    };
 
     virtual ~Class() = default;
 
-    std::string name;                    // "__torch__.Net"
+    std::string name; // "__torch__.Net"
     Kind kind = Plain;
     Holds holds = Nothing;
-    bool open = false;                   // its __init__ is being compiled: what it sets becomes an attribute
-    TypeRef type = nullptr;              // (of a Module that promises no more than an interface: see `promised`)
-    TypeRef value_type = nullptr;        // of an Enum
-    std::vector<Attribute> attributes;   // their places in an Instance; of a NamedTuple its fields
-    std::vector<Item> defaults;          // of a NamedTuple: those of its last fields
-    std::vector<std::pair<std::string, Item>> members;   // of an Enum: objects with a name and a value
+    bool open = false;                                 // its __init__ is being compiled: what it sets becomes an attribute
+    TypeRef type = nullptr;                            // (of a Module that promises no more than an interface: see `promised`)
+    TypeRef value_type = nullptr;                      // of an Enum
+    std::vector<Attribute> attributes;                 // their places in an Instance; of a NamedTuple its fields
+    std::vector<Item> defaults;                        // of a NamedTuple: those of its last fields
+    std::vector<std::pair<std::string, Item>> members; // of an Enum: objects with a name and a value
     std::unordered_map<std::string, Item> constants;
     std::map<std::string, Property> properties;
-    std::map<std::string, std::vector<std::string>> overloads;   // of a method: the names of its compiled forms
-    std::vector<Function*> hooks, pre_hooks;                     // of a module, in order
+    std::map<std::string, std::vector<std::string>> overloads; // of a method: the names of its compiled forms
+    std::vector<Function*> hooks, pre_hooks;                   // of a module, in order
     std::unordered_map<std::string, Function*> methods;
-    std::vector<Signature> promised;     // of an Interface
+    std::vector<Signature> promised; // of an Interface
 
     /// A method that is not in `methods` yet: compiled now; null if there is none.
     virtual Function* compile(const std::string&) { return nullptr; }
@@ -61,4 +67,4 @@ struct KINDLING_VISIBLE Class {
 KINDLING_VISIBLE TypeRef class_type(Class& definition);
 inline bool is_module(TypeRef type) { return type->is(TypeKind::Class) && type->definition && type->definition->kind == Class::Module; }
 
-}  // namespace kindling::script
+} // namespace kindling::script

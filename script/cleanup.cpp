@@ -108,7 +108,7 @@ void lift(Block* block) {
     });
 }
 
-}  // namespace
+} // namespace
 
 void lift_forks(Graph& graph) { lift(graph.block); }
 
@@ -121,4 +121,4 @@ void clean_up(Graph& graph) {
     order_outputs(graph.block);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

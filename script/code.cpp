@@ -51,9 +51,9 @@ private:
         if (use.user->block != node->block) return false;
         const bool ends = use.user == use.user->block->end;
         if (!value->given.empty() && !ends) return false;
-        if (use.user->is("prim::Loop") && use.offset >= 2) return false;   // what a loop begins with is assigned
-        if (use.user->is("prim::fork")) return false;                      // its body may use it more than once
-        return !node->is("prim::isinstance");   // in a condition it would refine types again: there are casts for that already
+        if (use.user->is("prim::Loop") && use.offset >= 2) return false; // what a loop begins with is assigned
+        if (use.user->is("prim::fork")) return false;                    // its body may use it more than once
+        return !node->is("prim::isinstance"); // in a condition it would refine types again: there are casts for that already
     }
     const Node* scan_value(const Node* at, const Value* value) {
         if (value->node != at || !can_inline(value)) return at;
@@ -76,8 +76,10 @@ private:
     // ---- names
 
     std::string unique(const std::string& base) {
-        static constexpr char reserved[] = " and as assert async await break class continue def del elif else except False finally for from global if import in is lambda None nonlocal not or "
-            "pass raise return True try while with float int bool print ops torch CONSTANTS fork attribute getattr annotate uninitialized unchecked_cast inf nan infj nanj range str list dict len ";
+        static constexpr char reserved[] = " and as assert async await break class continue def del elif else except False finally for "
+                                           "from global if import in is lambda None nonlocal not or "
+                                           "pass raise return True try while with float int bool print ops torch CONSTANTS fork attribute "
+                                           "getattr annotate uninitialized unchecked_cast inf nan infj nanj range str list dict len ";
         const bool taken = base == "_" || std::strstr(reserved, (" " + base + " ").c_str());
         std::string name = base;
         while (taken ? name == base || used_.count(name) : used_.count(name)) name = base + std::to_string(next_[base]++);
@@ -99,7 +101,8 @@ private:
     const std::string& use(const Value* value) { return uses_.at(value); }
     size_t place_of(const Item& item) {
         const auto same = [&](const Item& other) {
-            return item.tensor_impl() && other.tensor_impl() && item.tensor().dtype() == other.tensor().dtype() && kindling::equal(item.tensor(), other.tensor());
+            return item.tensor_impl() && other.tensor_impl() && item.tensor().dtype() == other.tensor().dtype() &&
+                   kindling::equal(item.tensor(), other.tensor());
         };
         const size_t place = static_cast<size_t>(std::find_if(constants.begin(), constants.end(), same) - constants.begin());
         if (place == constants.size()) constants.push_back(item);
@@ -127,8 +130,9 @@ private:
                 name_it(node, uses_[node->output()]);
             }
         }
-        std::erase_if(waiting_, [&](const Node* node) {   // the rest stands in what is written now
-            return !inline_.count(node) || std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return input->node == node; });
+        std::erase_if(waiting_, [&](const Node* node) { // the rest stands in what is written now
+            return !inline_.count(node) ||
+                   std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return input->node == node; });
         });
     }
     bool is_long(const std::string& text) const { return text.size() + static_cast<size_t>(level_) * 2 >= 40; }
@@ -169,8 +173,7 @@ private:
             if (inline_.count(node)) {
                 uses_[node->output()] = right_side(node);
                 waiting_.push_back(node);
-            }
-            else if (node->is("prim::If")) branch(node);
+            } else if (node->is("prim::If")) branch(node);
             else if (node->is("prim::Loop")) loop(node);
             else if (node->is("prim::fork")) fork(node);
             else if (node->is("prim::Enter")) {
@@ -180,7 +183,8 @@ private:
             } else if (node->is("prim::Exit")) {
                 if (node->previous->is("prim::Enter")) line({"pass"});
                 level_--;
-            } else if (node->is("prim::SetAttr")) line({use(node->input()), ".", node->attribute("name")->text(), " = ", use(node->input(1))});
+            } else if (node->is("prim::SetAttr"))
+                line({use(node->input()), ".", node->attribute("name")->text(), " = ", use(node->input(1))});
             else name_it(node, right_side(node));
         }
         split(block->end->inputs);
@@ -210,7 +214,10 @@ private:
     }
     void loop(const Node* node) {
         const Block* block = node->blocks[0];
-        const auto always = [](const Value* value) { const Item* known = constant_of(value); return known && known->truth(); };
+        const auto always = [](const Value* value) {
+            const Item* known = constant_of(value);
+            return known && known->truth();
+        };
         const bool counts = always(node->input(1)) && always(block->outputs()[0]);
         name_all(node->outputs);
         for (size_t i = 0; i < node->outputs.size(); i++) uses_[block->inputs()[i + 1]] = uses_[node->outputs[i]];
@@ -234,7 +241,8 @@ private:
     // ---- expressions
 
     static bool is_identifier(const std::string& text) {
-        return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+        return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
+               std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
     }
     std::string constant(const Item& item, TypeRef type) {
         const auto parts = [&] {
@@ -243,30 +251,36 @@ private:
             return out;
         };
         switch (item.tag()) {
-            case Item::Tag::Device: return "torch.device(" + quoted(device_text(item.device())) + ")";
-            case Item::Tag::Tensor: return "CONSTANTS.c" + std::to_string(place_of(item));
-            case Item::Tag::Str: {
-                const std::string& text = item.text();
-                return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; }) ? str(item) : "CONSTANTS.c" + std::to_string(place_of(item));
-            }
-            case Item::Tag::List: return item.items().empty() && type ? "annotate(" + annotation(type) + ", [])" : "[" + parts() + "]";
-            case Item::Tag::Tuple: return item.type()->name + "(" + parts() + (item.items().size() == 1 ? ",)" : ")");
-            default: return str(item);
+        case Item::Tag::Device: return "torch.device(" + quoted(device_text(item.device())) + ")";
+        case Item::Tag::Tensor: return "CONSTANTS.c" + std::to_string(place_of(item));
+        case Item::Tag::Str: {
+            const std::string& text = item.text();
+            return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; })
+                       ? str(item)
+                       : "CONSTANTS.c" + std::to_string(place_of(item));
+        }
+        case Item::Tag::List: return item.items().empty() && type ? "annotate(" + annotation(type) + ", [])" : "[" + parts() + "]";
+        case Item::Tag::Tuple: return item.type()->name + "(" + parts() + (item.items().size() == 1 ? ",)" : ")");
+        default: return str(item);
         }
     }
     std::string call(const Node* node) {
         const size_t space = node->kind.find("::");
-        std::string out = node->is("aten::backward") || node->is("aten::grad") ? "torch.autograd" : node->kind.substr(0, space) == "aten" ? "torch" : "ops." + node->kind.substr(0, space);
+        std::string out = node->is("aten::backward") || node->is("aten::grad") ? "torch.autograd"
+                          : node->kind.substr(0, space) == "aten"              ? "torch"
+                                                                               : "ops." + node->kind.substr(0, space);
         out += "." + node->kind.substr(space + 2) + "(";
         const Signature* signature = node->signature;
         size_t count = node->inputs.size();
-        if (signature && !signature->variadic)   // trailing arguments that are as by default are not written
+        if (signature && !signature->variadic) // trailing arguments that are as by default are not written
             while (count > 0 && count <= signature->formals.size() && signature->formals[count - 1].has_default) {
                 const Value* input = node->inputs[count - 1];
                 if (!is_constant(input->node) && !input->node->is("prim::ListConstruct")) break;
                 const Item* known = constant_of(input);
                 const Item given = known ? *known : Item();
-                if (!is_constant(input->node) || !(equal(given, signature->formals[count - 1].default_value) && given.tag() == signature->formals[count - 1].default_value.tag())) break;
+                if (!is_constant(input->node) || !(equal(given, signature->formals[count - 1].default_value) &&
+                                                   given.tag() == signature->formals[count - 1].default_value.tag()))
+                    break;
                 count--;
             }
         for (size_t i = 0; i < count; i++) {
@@ -281,29 +295,52 @@ private:
     std::string written(const Node* node, std::string_view form) {
         std::string out;
         for (char sign : form) switch (sign) {
-            case '0': case '1': out += use(node->input(static_cast<size_t>(sign - '0'))); break;
+            case '0':
+            case '1': out += use(node->input(static_cast<size_t>(sign - '0'))); break;
             case '$': out += listed(node->inputs); break;
-            case '%': for (size_t i = 1; i < node->inputs.size(); i++) (out += use(node->input(i))) += ", "; break;
+            case '%':
+                for (size_t i = 1; i < node->inputs.size(); i++) (out += use(node->input(i))) += ", ";
+                break;
             case '@': out += annotation(node->output()->type); break;
             case '&': out += node->attribute("name")->text(); break;
             default: out += sign;
-        }
+            }
         return out;
     }
     /// Whether what is in a container does not say of what type it is.
     static bool unclear(const Node* node) {
         const std::vector<TypeRef>& parts = node->output()->type->parts;
         return node->inputs.empty() || std::any_of(parts.begin(), parts.end(), [](TypeRef part) {
-            return part->is(TypeKind::Optional) || part->is(TypeKind::Union) || part->is(TypeKind::Number) || part->is(TypeKind::Any) || (part->definition && part->definition->kind == Class::Interface);
-        });
+                   return part->is(TypeKind::Optional) || part->is(TypeKind::Union) || part->is(TypeKind::Number) ||
+                          part->is(TypeKind::Any) || (part->definition && part->definition->kind == Class::Interface);
+               });
     }
     std::string right_side(const Node* node) {
-        static constexpr struct { char kind[32], form[24]; } forms[] = {
-            {"aten::Int", "int($)"}, {"aten::Float", "float($)"}, {"aten::Bool", "bool($)"}, {"aten::str", "str($)"}, {"aten::Complex", "complex($)"}, {"aten::sorted", "sorted($)"},
-            {"aten::IntImplicit", "annotate(@, $)"}, {"aten::FloatImplicit", "annotate(@, $)"}, {"aten::ComplexImplicit", "annotate(@, $)"}, {"aten::ScalarImplicit", "annotate(@, $)"},
-            {"prim::CallFunction", "0(%)"}, {"prim::CallMethod", "(0).&(%)"}, {"prim::CreateObject", "@.__new__(@)"}, {"prim::EnumName", "(0).name"}, {"prim::EnumValue", "(0).value"},
-            {"prim::ListUnpack", "0"}, {"prim::Print", "print($)"}, {"prim::TupleIndex", "(0)[1]"}, {"prim::TupleUnpack", "0"}, {"prim::Uninitialized", "uninitialized(@)"},
-            {"prim::tolist", "annotate(@, 0.tolist())"}, {"prim::unchecked_cast", "unchecked_cast(@, 0)"}, {"prim::unchecked_unwrap_optional", "unchecked_cast(@, 0)"}};
+        static constexpr struct {
+            char kind[32], form[24];
+        } forms[] = {{"aten::Int", "int($)"},
+                     {"aten::Float", "float($)"},
+                     {"aten::Bool", "bool($)"},
+                     {"aten::str", "str($)"},
+                     {"aten::Complex", "complex($)"},
+                     {"aten::sorted", "sorted($)"},
+                     {"aten::IntImplicit", "annotate(@, $)"},
+                     {"aten::FloatImplicit", "annotate(@, $)"},
+                     {"aten::ComplexImplicit", "annotate(@, $)"},
+                     {"aten::ScalarImplicit", "annotate(@, $)"},
+                     {"prim::CallFunction", "0(%)"},
+                     {"prim::CallMethod", "(0).&(%)"},
+                     {"prim::CreateObject", "@.__new__(@)"},
+                     {"prim::EnumName", "(0).name"},
+                     {"prim::EnumValue", "(0).value"},
+                     {"prim::ListUnpack", "0"},
+                     {"prim::Print", "print($)"},
+                     {"prim::TupleIndex", "(0)[1]"},
+                     {"prim::TupleUnpack", "0"},
+                     {"prim::Uninitialized", "uninitialized(@)"},
+                     {"prim::tolist", "annotate(@, 0.tolist())"},
+                     {"prim::unchecked_cast", "unchecked_cast(@, 0)"},
+                     {"prim::unchecked_unwrap_optional", "unchecked_cast(@, 0)"}};
         for (const auto& each : forms)
             if (node->kind == each.kind) return written(node, each.form);
         const auto is = [&](const char* kind) { return node->is(kind); };
@@ -311,20 +348,25 @@ private:
         if (is("prim::ListConstruct")) return written(node, unclear(node) ? "annotate(@, [$])" : "[$]");
         if (is("prim::DictConstruct")) {
             std::string out = unclear(node) ? written(node, "annotate(@, {") : "{";
-            for (size_t i = 0; i < node->inputs.size(); i++) ((out += use(node->input(i))) += i % 2 == 0 ? ": " : i + 1 < node->inputs.size() ? ", " : "");
+            for (size_t i = 0; i < node->inputs.size(); i++)
+                ((out += use(node->input(i))) += i % 2 == 0 ? ": " : i + 1 < node->inputs.size() ? ", " : "");
             return out += unclear(node) ? "})" : "}";
         }
         if (is("prim::TupleConstruct")) return node->output()->type->name + written(node, node->inputs.size() == 1 ? "($,)" : "($)");
         if (is("prim::TupleSlice")) return written(node, "(0)[") + named("beg") + ":" + named("end") + "]";
-        if (is("aten::_unwrap_optional") && must_be_none(node->input())) return written(node, "torch._unwrap_optional(annotate(Optional[@], None))");
+        if (is("aten::_unwrap_optional") && must_be_none(node->input()))
+            return written(node, "torch._unwrap_optional(annotate(Optional[@], None))");
         if (is("prim::isinstance")) {
             const std::vector<TypeRef>& types = node->attributes[0].types;
             std::string out = written(node, types.size() == 1 ? "isinstance(0, " : "isinstance(0, (");
             for (TypeRef each : types) (out += each == types[0] ? "" : ", ") += annotation(each);
             return out += types.size() == 1 ? ")" : "))";
         }
-        if (is("prim::PythonOp")) return written(node, "^&(") + (node->attribute("how") ? node->attribute("how")->text() : "") + written(node, ")($)");
-        if (is("prim::GetAttr")) return is_identifier(node->attribute("name")->text()) ? written(node, "0.&") : written(node, "getattr(0, ") + named("name") + ")";
+        if (is("prim::PythonOp"))
+            return written(node, "^&(") + (node->attribute("how") ? node->attribute("how")->text() : "") + written(node, ")($)");
+        if (is("prim::GetAttr"))
+            return is_identifier(node->attribute("name")->text()) ? written(node, "0.&")
+                                                                  : written(node, "getattr(0, ") + named("name") + ")";
         if (is("aten::__getitem__")) return written(node, is_identifier(use(node->input())) ? "0[1]" : "(0)[1]");
         return call(node);
     }
@@ -334,12 +376,12 @@ private:
     std::unordered_map<const Value*, std::string> uses_;
     std::unordered_set<std::string> used_;
     std::unordered_map<std::string, size_t> next_;
-    std::vector<const Node*> waiting_;   // written by no line yet, in order
+    std::vector<const Node*> waiting_; // written by no line yet, in order
     std::string body_;
     int level_ = 0;
 };
 
-}  // namespace
+} // namespace
 
 std::string code_of(const Function& function, std::vector<Item>* constants) {
     Printer printer(function);
@@ -348,4 +390,4 @@ std::string code_of(const Function& function, std::vector<Item>* constants) {
     return text;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

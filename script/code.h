@@ -10,4 +10,4 @@ namespace kindling::script {
 /// `constants`: what the text calls CONSTANTS.c0 and so on.
 KINDLING_VISIBLE std::string code_of(const Function& function, std::vector<Item>* constants = nullptr);
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -10,7 +10,7 @@ namespace kindling::script {
 namespace codes {
 inline constexpr int8_t dtypes[dtype_count] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 15, 27, 28, 29, 24, 23, 26, 25, 44};
 inline constexpr int8_t layouts[] = {0, 1, 2, 4, 5, 6, 7, 3};
-}  // namespace codes
+} // namespace codes
 
 inline int64_t code_of(DType dtype) { return codes::dtypes[static_cast<int>(dtype)]; }
 inline DType dtype_of_code(int64_t code) {
@@ -29,4 +29,4 @@ inline MemoryFormat memory_format_of_code(int64_t code) {
     return static_cast<MemoryFormat>(code);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -25,7 +25,9 @@ template <class T> struct Names {
 
 using Types = Names<TypeRef>;
 
-void block_output(Block* block, TypeRef type, const std::string& name) { block->add_output(block->append(block->graph->create_load(name, type))->output()); }
+void block_output(Block* block, TypeRef type, const std::string& name) {
+    block->add_output(block->append(block->graph->create_load(name, type))->output());
+}
 void node_output(Node* node, TypeRef type, const std::string& name) {
     Value* out = node->add_output(type);
     if (meaningful(name)) out->set_name(name);
@@ -79,7 +81,8 @@ void continuations(Block* block, Node* loop, Value* no) {
     for (Node *node = block->first(), *next; node != block->end; node = next) {
         next = node->next;
         const bool goes_on = node->is("prim::ContinueStmt");
-        if (node->is("prim::If") || node->is("prim::ComprehensionScope")) for (Block* inner : node->blocks) continuations(inner, loop, no);
+        if (node->is("prim::If") || node->is("prim::ComprehensionScope"))
+            for (Block* inner : node->blocks) continuations(inner, loop, no);
         else if (node->is("prim::Loop")) continuations(node->blocks[0], node, no);
         else if (goes_on || node->is("prim::BreakStmt")) {
             Graph& graph = *block->graph;
@@ -91,7 +94,8 @@ void continuations(Block* block, Node* loop, Value* no) {
                 made->add_input(header->outputs()[0]);
                 made->erase_block(0);
             } else made->add_input(no);
-            for (Value* out : loop->blocks[0]->outputs()) made->add_input(graph.clone(out->node, [](Value* value) { return value; })->insert_before(made)->output());
+            for (Value* out : loop->blocks[0]->outputs())
+                made->add_input(graph.clone(out->node, [](Value* value) { return value; })->insert_before(made)->output());
             node->destroy();
         }
     }
@@ -165,7 +169,10 @@ void spread_with(Block* block) {
 // ---- exits
 
 /// Whether a block was left, and what it gives then.
-struct Exit { Value* left; std::vector<Value*> values; };
+struct Exit {
+    Value* left;
+    std::vector<Value*> values;
+};
 
 class Exits {
 public:
@@ -334,7 +341,8 @@ bool join_ifs(Node* first) {
     const bool takes[2] = {then->truth(), otherwise->truth()};
     for (size_t side = 0; side < 2; side++) {
         Block* block = first->blocks[side];
-        block->clone_from(second->blocks[takes[side] ? 0 : 1], [&](Value* value) { return value->node == first ? block->outputs()[value->offset] : value; });
+        block->clone_from(second->blocks[takes[side] ? 0 : 1],
+                          [&](Value* value) { return value->node == first ? block->outputs()[value->offset] : value; });
     }
     for (Value* output : second->outputs) {
         Value* made = first->add_output(output->type)->copy_metadata(output);
@@ -350,7 +358,7 @@ void join_all(Block* block) {
     }
 }
 
-}  // namespace
+} // namespace
 
 void to_ssa(Graph& graph) {
     carry(graph.block, nullptr);
@@ -369,4 +377,4 @@ void to_ssa(Graph& graph) {
     join_all(graph.block);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -21,9 +21,9 @@ namespace {
 
 struct Queue {
     std::mutex lock;
-    std::deque<Item> waiting;            // Futures; some may have been computed by who waited for them
+    std::deque<Item> waiting; // Futures; some may have been computed by who waited for them
     int threads = 0;
-    uint32_t forks = 0;                  // that led to this process
+    uint32_t forks = 0; // that led to this process
 };
 /// A child after fork has none of the threads, so nobody else may hold the lock while the process forks.
 Queue& queue() {
@@ -41,10 +41,11 @@ Queue& queue() {
 Future& future_in(const Item& item) { return *static_cast<Future*>(item.object()); }
 
 bool belongs_to_thread(const ThreadState& state) {
-    return state.dispatch_modes || state.function_modes || state.transforms || state.levels || state.grads || (state.include & key::watching);
+    return state.dispatch_modes || state.function_modes || state.transforms || state.levels || state.grads ||
+           (state.include & key::watching);
 }
 
-}  // namespace
+} // namespace
 
 uint32_t forks() { return queue().forks; }
 
@@ -55,7 +56,7 @@ bool Future::claim() {
 
 void Future::run(bool own_state) {
     const ThreadState before = thread_state;
-    if (own_state) {                     // of the thread that started it, without what is this thread's
+    if (own_state) { // of the thread that started it, without what is this thread's
         thread_state = thread_;
         thread_state.recording = before.recording;
         thread_state.reusable = nullptr;
@@ -68,9 +69,7 @@ void Future::run(bool own_state) {
         recording.open();
         result = body_();
         recording.close();
-    } catch (...) {
-        error = std::current_exception();
-    }
+    } catch (...) { error = std::current_exception(); }
     thread_state = before;
     body_ = nullptr;
     result_ = std::move(result);
@@ -116,7 +115,8 @@ Item Future::start(std::function<Item()> body) {
 Item Future::wait() {
     if (claim()) run(true);
     for (uint32_t state; (state = state_.load(std::memory_order_acquire)) != Done; hear_signals()) {
-        KINDLING_CHECK(Runtime, state == Running + forks(), "a forked call that was running when the process was forked has no result in the child");
+        KINDLING_CHECK(Runtime, state == Running + forks(),
+                       "a forked call that was running when the process was forked has no result in the child");
         const timespec some{0, 50'000'000};
         syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, state, &some, nullptr, 0);
     }
@@ -124,4 +124,4 @@ Item Future::wait() {
     return result_;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -27,11 +27,11 @@ private:
     void run(bool own_state);
     static void work(void*);
     static constexpr uint32_t Waiting = 0, Done = 1, Running = 2;
-    std::atomic<uint32_t> state_{Waiting};   // or Running + how many forks led to the process that runs it
+    std::atomic<uint32_t> state_{Waiting}; // or Running + how many forks led to the process that runs it
     std::function<Item()> body_;
-    ThreadState thread_;                 // grad mode and the like, of who started it
+    ThreadState thread_; // grad mode and the like, of who started it
     Item result_;
     std::exception_ptr error_;
 };
 
-}  // namespace kindling::script
+} // namespace kindling::script

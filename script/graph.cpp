@@ -11,7 +11,8 @@ namespace kindling::script {
 
 std::string base_name(const std::string& name, size_t* suffix) {
     const size_t dot = name.rfind('.');
-    if (dot == std::string::npos || dot + 1 == name.size() || name.find_first_not_of("0123456789", dot + 1) != std::string::npos) return name;
+    if (dot == std::string::npos || dot + 1 == name.size() || name.find_first_not_of("0123456789", dot + 1) != std::string::npos)
+        return name;
     if (suffix) *suffix = std::stoul(name.substr(dot + 1));
     return name.substr(0, dot);
 }
@@ -70,7 +71,7 @@ void move_use(Value* value, const Node* user, size_t from, size_t to) {
             return;
         }
 }
-}  // namespace
+} // namespace
 
 void Node::insert_input(size_t place, Value* value) {
     for (size_t i = inputs.size(); i > place; i--) move_use(inputs[i - 1], this, i - 1, i);
@@ -216,7 +217,8 @@ const Item* constant_of(const Value* value) {
 
 bool must_be_none(const Value* value) {
     const Node* node = value->node;
-    return value->type->is(TypeKind::None) || (node->is("prim::Constant") && node->attributes.empty() && value->type->is(TypeKind::Optional));
+    return value->type->is(TypeKind::None) ||
+           (node->is("prim::Constant") && node->attributes.empty() && value->type->is(TypeKind::Optional));
 }
 
 // ---- text
@@ -234,14 +236,15 @@ std::string typed(const std::vector<Value*>& values, const char* between = ", ")
     return out;
 }
 
-using Groups = std::vector<const Node*>;   // whose bodies are written below
+using Groups = std::vector<const Node*>; // whose bodies are written below
 
 void print(std::string& out, const Attribute& attribute) {
     out += attribute.name + "=";
     if (attribute.graph) out += "<Graph>";
     else if (attribute.kind && !std::strcmp(attribute.kind, "ty")) out += str(attribute.types[0]);
     else if (attribute.kind && !std::strcmp(attribute.kind, "ts")) out += "[<Tensors>]";
-    else if (attribute.types.empty()) out += attribute.item.is(Item::Tag::Bool) ? std::to_string(attribute.item.truth()) : str(attribute.item);
+    else if (attribute.types.empty())
+        out += attribute.item.is(Item::Tag::Bool) ? std::to_string(attribute.item.truth()) : str(attribute.item);
     else {
         out += "[";
         for (size_t i = 0; i < attribute.types.size(); i++) out += (i ? ", " : "") + str(attribute.types[i]);
@@ -251,8 +254,11 @@ void print(std::string& out, const Attribute& attribute) {
 
 void print(std::string& out, const Node* node, size_t level, bool ranges, Groups* groups) {
     out.append(2 * level, ' ') += typed(node->outputs) + " = ";
-    const Item *python = node->is("prim::PythonOp") ? node->attribute("name") : nullptr, *module = node->attribute("module");   // `module`: of a trace
-    if (python) out += "^" + python->text() + "[" + (module ? "inplace=0, module=" + str(*module) + ", Subgraph=<Graph>](" + node->attribute("how")->text() + ")" : "]()");
+    const Item *python = node->is("prim::PythonOp") ? node->attribute("name") : nullptr,
+               *module = node->attribute("module"); // `module`: of a trace
+    if (python)
+        out += "^" + python->text() + "[" +
+               (module ? "inplace=0, module=" + str(*module) + ", Subgraph=<Graph>](" + node->attribute("how")->text() + ")" : "]()");
     else out += node->kind;
     const bool group = groups && node->subgraph();
     if (group) {
@@ -283,7 +289,7 @@ void print(std::string& out, const Node* node, size_t level, bool ranges, Groups
     }
 }
 
-}  // namespace
+} // namespace
 
 std::string Node::str(bool ranges) const {
     std::string out;
@@ -311,8 +317,10 @@ void lint_block(const Block* block, std::unordered_set<const Value*>& known) {
     const auto check = [&](const Node* node) {
         for (size_t i = 0; i < node->inputs.size(); i++) {
             const Value* value = node->inputs[i];
-            KINDLING_CHECK(Runtime, known.count(value), "%s reads %%%s, which is not made before it", node->kind.c_str(), value->name().c_str());
-            const bool noted = std::any_of(value->uses.begin(), value->uses.end(), [&](const Use& use) { return use.user == node && use.offset == i; });
+            KINDLING_CHECK(Runtime, known.count(value), "%s reads %%%s, which is not made before it", node->kind.c_str(),
+                           value->name().c_str());
+            const bool noted =
+                std::any_of(value->uses.begin(), value->uses.end(), [&](const Use& use) { return use.user == node && use.offset == i; });
             KINDLING_CHECK(Runtime, noted, "%%%s does not know that %s uses it", value->name().c_str(), node->kind.c_str());
         }
     };
@@ -324,7 +332,7 @@ void lint_block(const Block* block, std::unordered_set<const Value*>& known) {
     }
     check(block->end);
 }
-}  // namespace
+} // namespace
 
 void Graph::lint() const {
     std::unordered_set<const Value*> known;
@@ -333,14 +341,16 @@ void Graph::lint() const {
 
 bool before(const Node* a, const Node* b) {
     size_t da = depth(a->block), db = depth(b->block);
-    for (; da > db; da--) if ((a = a->block->owner) == b) return false;
-    for (; db > da; db--) if ((b = b->block->owner) == a) return true;
+    for (; da > db; da--)
+        if ((a = a->block->owner) == b) return false;
+    for (; db > da; db--)
+        if ((b = b->block->owner) == a) return true;
     while (a->block != b->block) {
         const Node *up_a = a->block->owner, *up_b = b->block->owner;
         if (up_a == up_b) return a->block == up_a->blocks[0];
         a = up_a, b = up_b;
     }
-    for (const Node* node = a; ; node = node->next) {
+    for (const Node* node = a;; node = node->next) {
         if (node == b) return a != b;
         if (node == node->block->end) return false;
     }
@@ -398,4 +408,4 @@ void Block::clone_from(const Block* source, const Map& map) {
     for (Value* output : source->outputs()) add_output(find(output));
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

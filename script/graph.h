@@ -16,20 +16,26 @@ struct Signature;
 struct Function;
 struct Value;
 
-struct Use { Node* user; size_t offset; };
+struct Use {
+    Node* user;
+    size_t offset;
+};
 /// What stands for a value in a copy.
 using Map = std::function<Value*(Value*)>;
 
 struct KINDLING_VISIBLE Value {
     Node* node;
     TypeRef type;
-    size_t number, offset = 0;           // `offset`: which output of its node
-    std::string given;                   // its name; "" where it has none
+    size_t number, offset = 0; // `offset`: which output of its node
+    std::string given;         // its name; "" where it has none
     std::vector<Use> uses;
 
     std::string name() const { return given.empty() ? std::to_string(number) : given; }
     Value* set_name(const std::string& name);
-    Value* set_type(TypeRef to) { type = to; return this; }
+    Value* set_type(TypeRef to) {
+        type = to;
+        return this;
+    }
     Value* copy_metadata(const Value* from);
     void replace_uses(Value* by);
     const Graph& graph() const;
@@ -39,37 +45,43 @@ struct KINDLING_VISIBLE Value {
 struct Attribute {
     std::string name;
     Item item;
-    std::vector<TypeRef> types;          // of an isinstance
-    const char* kind = nullptr;          // as programs ask for it: "is"; null: as the item says
-    std::shared_ptr<Graph> graph = {};   // of a group of nodes: its body
+    std::vector<TypeRef> types;        // of an isinstance
+    const char* kind = nullptr;        // as programs ask for it: "is"; null: as the item says
+    std::shared_ptr<Graph> graph = {}; // of a group of nodes: its body
 };
 
 /// The call in whose place a node stands, in a graph where calls became what they call.
 struct Inlined {
     const Function* callee;
     Range call;
-    std::shared_ptr<const Inlined> outer;    // in whose place that call stood; null: in none's
+    std::shared_ptr<const Inlined> outer; // in whose place that call stood; null: in none's
 };
 
 struct KINDLING_VISIBLE Node {
     Graph* graph;
-    std::string kind;                    // "aten::add"
-    Block* block = nullptr;              // that it stands in
+    std::string kind;       // "aten::add"
+    Block* block = nullptr; // that it stands in
     Node *previous = nullptr, *next = nullptr;
     std::vector<Value*> inputs, outputs;
     std::vector<Block*> blocks;
     std::vector<Attribute> attributes;
     Range range;
     std::shared_ptr<const Inlined> inlined;
-    std::string scope;                   // of a trace: the modules inside of which it was called
+    std::string scope; // of a trace: the modules inside of which it was called
     const Signature* signature = nullptr;
-    Function* function = nullptr;        // of a constant that stands for a function
+    Function* function = nullptr; // of a constant that stands for a function
 
     bool is(const char* other) const { return kind == other; }
     Value* input(size_t i = 0) const { return inputs[i]; }
     Value* output(size_t i = 0) const { return outputs[i]; }
-    Node* at(const Range& where) { range = where; return this; }
-    Node* add_input(Value* value) { insert_input(inputs.size(), value); return this; }
+    Node* at(const Range& where) {
+        range = where;
+        return this;
+    }
+    Node* add_input(Value* value) {
+        insert_input(inputs.size(), value);
+        return this;
+    }
     void insert_input(size_t place, Value* value);
     void replace_input(size_t place, Value* value);
     void remove_input(size_t place);
@@ -80,12 +92,15 @@ struct KINDLING_VISIBLE Node {
     void erase_block(size_t place);
     Node* insert_before(Node* other);
     Node* insert_after(Node* other) { return insert_before(other->next); }
-    void move_before(Node* other) { unlink(); insert_before(other); }
+    void move_before(Node* other) {
+        unlink();
+        insert_before(other);
+    }
     bool used() const;
     /// Takes it out of the graph with its blocks. What it gives must not be used.
     void destroy();
     const Item* attribute(const char* name) const;
-    const std::shared_ptr<Graph>* subgraph() const;   // null if it has none
+    const std::shared_ptr<Graph>* subgraph() const; // null if it has none
     /// The operator or builtin that it calls, found by the types of its inputs where it was made without; null if it is none.
     const Signature* schema() const;
     /// Takes it out of its block, to be put elsewhere.
@@ -99,8 +114,8 @@ KINDLING_VISIBLE bool before(const Node* a, const Node* b);
 /// A sequence of nodes: from `first()` to `end`, which stands for what the block gives.
 struct KINDLING_VISIBLE Block {
     Graph* graph;
-    Node* owner;                         // null: the graph's own
-    Node *parameters, *end;              // prim::Param, prim::Return: ends of a ring
+    Node* owner;            // null: the graph's own
+    Node *parameters, *end; // prim::Param, prim::Return: ends of a ring
 
     Node* first() const { return parameters->next; }
     const std::vector<Value*>& inputs() const { return parameters->outputs; }
@@ -118,8 +133,8 @@ struct KINDLING_VISIBLE Graph {
     Graph(const Graph&) = delete;
 
     Block* block;
-    Node* insert_point;                  // new nodes stand before it
-    std::string scope;                   // of new nodes
+    Node* insert_point; // new nodes stand before it
+    std::string scope;  // of new nodes
 
     Node* create(const std::string& kind, const std::vector<Value*>& inputs = {}, size_t outputs = 1);
     Node* insert(Node* node) { return node->insert_before(insert_point); }
@@ -177,4 +192,4 @@ KINDLING_VISIBLE std::shared_ptr<Graph> parse_graph(const std::string& text, boo
 /// A type as graphs write it.
 KINDLING_VISIBLE TypeRef parse_type(const std::string& text);
 
-}  // namespace kindling::script
+} // namespace kindling::script

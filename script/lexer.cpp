@@ -7,7 +7,9 @@
 namespace kindling::script {
 namespace {
 
-struct Spelling { char name[21], text[9]; };   // no pointers: nothing to relocate
+struct Spelling {
+    char name[21], text[9];
+}; // no pointers: nothing to relocate
 constexpr Spelling spellings[] = {
 #define KIND(name, text, spelling) {text, spelling},
     KINDLING_SCRIPT_KINDS(KIND)
@@ -22,15 +24,24 @@ bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 size_t number_length(std::string_view text, bool python) {
     size_t at = 0, digits = 0;
     auto c = [&](size_t i) { return i < text.size() ? text[i] : '\0'; };
-    auto hex = [&](size_t i) { const char l = static_cast<char>(c(i) | 32); return digit(c(i)) || (l >= 'a' && l <= 'f'); };
+    auto hex = [&](size_t i) {
+        const char l = static_cast<char>(c(i) | 32);
+        return digit(c(i)) || (l >= 'a' && l <= 'f');
+    };
     if (c(0) == '0' && (c(1) | 32) == 'x' && hex(2)) {
         for (at = 2; hex(at);) at++;
         return at;
     }
-    while (digit(c(at)) || (python && digits && c(at) == '_' && digit(c(at + 1)))) { at++; digits++; }
+    while (digit(c(at)) || (python && digits && c(at) == '_' && digit(c(at + 1)))) {
+        at++;
+        digits++;
+    }
     if (c(at) == '.') {
         at++;
-        while (digit(c(at))) { at++; digits++; }
+        while (digit(c(at))) {
+            at++;
+            digits++;
+        }
     }
     if (!digits) return 0;
     if ((c(at) | 32) == 'e') {
@@ -47,7 +58,8 @@ size_t string_length(std::string_view text) {
     if (quote != '"' && quote != '\'') return 0;
     const size_t width = text.size() >= 3 && text[1] == quote && text[2] == quote ? 3 : 1;
     const auto quotes = [&](size_t at) {
-        return at + width <= text.size() && std::count(text.begin() + static_cast<long>(at), text.begin() + static_cast<long>(at + width), quote) == static_cast<long>(width);
+        return at + width <= text.size() && std::count(text.begin() + static_cast<long>(at), text.begin() + static_cast<long>(at + width),
+                                                       quote) == static_cast<long>(width);
     };
     size_t at = width;
     while (at < text.size() && !quotes(at)) {
@@ -57,7 +69,7 @@ size_t string_length(std::string_view text) {
     return at < text.size() ? at + width : 0;
 }
 
-}  // namespace
+} // namespace
 
 std::string kind_name(Kind kind) {
     return kind < kind_of::First ? std::string(1, static_cast<char>(kind)) : spellings[kind - kind_of::First - 1].name;
@@ -119,7 +131,7 @@ Token Lexer::raw(bool space) {
     Token token{0, {&source_, 0, 0}};
     size_t from = at_, to = at_;
     if (!match(at_, nesting_ > 0, space, token, from, to)) {
-        token.kind = static_cast<unsigned char>(source_.text[at_]);   // TorchScript names the character before the blanks
+        token.kind = static_cast<unsigned char>(source_.text[at_]); // TorchScript names the character before the blanks
         token.range = {&source_, static_cast<uint32_t>(from), static_cast<uint32_t>(from + 1)};
         expected("a valid token", token);
     }
@@ -157,8 +169,16 @@ bool Lexer::match(size_t at, bool inside, bool space, Token& token, size_t& from
     }
     const std::string_view rest = std::string_view(text).substr(at);
     size_t longest = 0;
-    if (size_t length = number_length(rest, python_)) { token.kind = kind_of::Number; to = at + length; return true; }
-    if (size_t length = string_length(rest)) { token.kind = kind_of::String; to = at + length; return true; }
+    if (size_t length = number_length(rest, python_)) {
+        token.kind = kind_of::Number;
+        to = at + length;
+        return true;
+    }
+    if (size_t length = string_length(rest)) {
+        token.kind = kind_of::String;
+        to = at + length;
+        return true;
+    }
     if (letter(rest[0])) {
         while (longest < rest.size() && (letter(rest[longest]) || digit(rest[longest]))) longest++;
         token.kind = kind_of::Ident;
@@ -170,11 +190,11 @@ bool Lexer::match(size_t at, bool inside, bool space, Token& token, size_t& from
     for (const Spelling& each : spellings) {
         kind++;
         const size_t length = std::strlen(each.text);
-        if (letter(rest[0]) && length < rest.size() && (letter(rest[length]) || digit(rest[length]))) continue;   // `not inside`
+        if (letter(rest[0]) && length < rest.size() && (letter(rest[length]) || digit(rest[length]))) continue; // `not inside`
         if (length && length >= longest && rest.substr(0, length) == each.text) longest = length, token.kind = kind;
     }
     to = at + longest;
     return longest > 0;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

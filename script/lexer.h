@@ -8,6 +8,7 @@
 namespace kindling::script {
 
 /// Name (what messages call it) and spelling, where the lexer recognises it by that.
+// clang-format off
 #define KINDLING_SCRIPT_KINDS(KIND) \
     KIND(End, "eof", "") KIND(Space, "whitespace", "") KIND(SpaceEnd, "whitespace_eof", "") KIND(Number, "number", "") \
     KIND(Newline, "newline", "") KIND(Indent, "indent", "") KIND(Dedent, "dedent", "") KIND(Def, "def", "def") \
@@ -31,8 +32,9 @@ namespace kindling::script {
     KIND(Continue, "continue", "continue") KIND(Delete, "del", "del") KIND(Pass, "pass", "pass") KIND(Class, "class", "class") \
     KIND(Import, "import", "import") KIND(With, "with", "with") KIND(WithItem, "withitem", "") KIND(As, "as", "as") \
     KIND(Ellipsis, "Ellipsis", "Ellipsis") KIND(NoneType, "NoneType", "NoneType")
+// clang-format on
 
-using Kind = int;   // a character, or one of:
+using Kind = int; // a character, or one of:
 namespace kind_of {
 enum : Kind {
     First = 256,
@@ -40,7 +42,7 @@ enum : Kind {
     KINDLING_SCRIPT_KINDS(KIND)
 #undef KIND
 };
-}
+} // namespace kind_of
 std::string kind_name(Kind kind);
 
 struct Token {
@@ -78,4 +80,4 @@ private:
     std::deque<Token> tokens_;
 };
 
-}  // namespace kindling::script
+} // namespace kindling::script

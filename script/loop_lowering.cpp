@@ -20,25 +20,28 @@ using scalar::Memory;
 using Word = scalar::Value;
 using ScalarType = scalar::Type;
 
-struct Unsupported { const Node* node; std::string why; };
+struct Unsupported {
+    const Node* node;
+    std::string why;
+};
 /// A carried tensor has to be taken by its value: lower again.
 struct Again {};
 
 struct View {
-    size_t tensor;                       // which input
-    Word offset;                         // in elements; none: 0
+    size_t tensor; // which input
+    Word offset;   // in elements; none: 0
     std::vector<Word> sizes, strides;
-    bool unit;                           // the last stride is 1
+    bool unit; // the last stride is 1
 };
 
 struct Abstract {
     enum Kind : uint8_t { Nothing, Int, Float, Bool, Element, Viewed, Row, Known, List } kind = Nothing;
-    Word word;                           // of a row: its length
-    DType dtype = DType::None;           // of an element, of a row
-    std::function<Word(Word)> at;        // of a row that was computed: its elements, which are computed where they are used,
-    size_t stores = 0;                   //   so nothing may have been written since
+    Word word;                    // of a row: its length
+    DType dtype = DType::None;    // of an element, of a row
+    std::function<Word(Word)> at; // of a row that was computed: its elements, which are computed where they are used,
+    size_t stores = 0;            //   so nothing may have been written since
     std::shared_ptr<View> view;
-    Item known;                          // text, a device, None
+    Item known; // text, a device, None
     std::vector<Abstract> parts;
 
     bool number() const { return kind == Int || kind == Float || kind == Bool; }
@@ -48,23 +51,23 @@ struct Abstract {
 
 Memory memory_of(DType dtype) {
     switch (dtype) {
-        case DType::Bool: return Memory::Bool;
-        case DType::UInt8: return Memory::U8;
-        case DType::Int8: return Memory::I8;
-        case DType::Int16: return Memory::I16;
-        case DType::Int32: return Memory::I32;
-        case DType::Int64: return Memory::I64;
-        case DType::Float32: return Memory::F32;
-        default: return Memory::F64;
+    case DType::Bool: return Memory::Bool;
+    case DType::UInt8: return Memory::U8;
+    case DType::Int8: return Memory::I8;
+    case DType::Int16: return Memory::I16;
+    case DType::Int32: return Memory::I32;
+    case DType::Int64: return Memory::I64;
+    case DType::Float32: return Memory::F32;
+    default: return Memory::F64;
     }
 }
 /// What values of a dtype are computed in.
 ScalarType computed(DType dtype) {
     switch (dtype) {
-        case DType::Bool: return ScalarType::Bool;
-        case DType::Float32: return ScalarType::F32;
-        case DType::Float64: return ScalarType::F64;
-        default: return ScalarType::I64;
+    case DType::Bool: return ScalarType::Bool;
+    case DType::Float32: return ScalarType::F32;
+    case DType::Float64: return ScalarType::F64;
+    default: return ScalarType::I64;
     }
 }
 
@@ -93,12 +96,13 @@ double call_sum64(const double* values, int64_t count) noexcept {
 
 class Lowering {
 public:
-    Lowering(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart, const std::vector<std::pair<const Node*, size_t>>& by_value)
+    Lowering(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart,
+             const std::vector<std::pair<const Node*, size_t>>& by_value)
         : loop_(loop), inputs_(inputs), facts_(facts), apart_(apart), by_value_(by_value), b_(made_) {}
 
     LoweredLoop run() {
         made_.name = "loop";
-        exits_.emplace_back();           // 0: the end
+        exits_.emplace_back(); // 0: the end
         LoweredLoop::Exit interrupted;
         interrupted.kind = LoweredLoop::Exit::Interrupted;
         exits_.push_back(interrupted);
@@ -109,11 +113,23 @@ public:
         for (size_t i = 0; i < given.size(); i++) {
             const Abstract& each = given[i];
             switch (each.kind) {
-                case Abstract::Int: lowered.outputs.push_back({'i', DType::None, 0}); results.push_back(each.word); break;
-                case Abstract::Float: lowered.outputs.push_back({'f', DType::None, 0}); results.push_back(each.word); break;
-                case Abstract::Bool: lowered.outputs.push_back({'b', DType::None, 0}); results.push_back(each.word); break;
-                case Abstract::Element: lowered.outputs.push_back({'t', each.dtype, 0}); results.push_back(each.word); break;
-                default: lowered.outputs.push_back({'=', DType::None, 0}); break;   // the loop has found it to be what came in
+            case Abstract::Int:
+                lowered.outputs.push_back({'i', DType::None, 0});
+                results.push_back(each.word);
+                break;
+            case Abstract::Float:
+                lowered.outputs.push_back({'f', DType::None, 0});
+                results.push_back(each.word);
+                break;
+            case Abstract::Bool:
+                lowered.outputs.push_back({'b', DType::None, 0});
+                results.push_back(each.word);
+                break;
+            case Abstract::Element:
+                lowered.outputs.push_back({'t', each.dtype, 0});
+                results.push_back(each.word);
+                break;
+            default: lowered.outputs.push_back({'=', DType::None, 0}); break; // the loop has found it to be what came in
             }
         }
         append_state(results);
@@ -139,28 +155,37 @@ private:
             const Value* value = inputs_[i];
             Abstract made;
             switch (value->type->kind) {
-                case TypeKind::Int: made.kind = Abstract::Int; made.word = b_.parameter(ScalarType::I64); break;
-                case TypeKind::Float: made.kind = Abstract::Float; made.word = b_.parameter(ScalarType::F64); break;
-                case TypeKind::Bool: made.kind = Abstract::Bool; made.word = b_.parameter(ScalarType::Bool); break;
-                case TypeKind::Tensor: {
-                    made.kind = Abstract::Viewed;
-                    made.view = std::make_shared<View>();
-                    made.view->tensor = i;
-                    made.view->unit = facts_[i].unit;
-                    if (data_.size() <= i) data_.resize(i + 1);
-                    data_[i] = b_.parameter(ScalarType::Address);
-                    for (int d = 0; d < facts_[i].ndim; d++) {
-                        Word size = b_.parameter(ScalarType::I64);
-                        if (!facts_[i].sizes.empty()) size = sizes_.try_emplace(facts_[i].sizes[static_cast<size_t>(d)], size).first->second;
-                        made.view->sizes.push_back(size);
-                    }
-                    for (int d = 0; d < facts_[i].ndim; d++) {
-                        const Word stride = b_.parameter(ScalarType::I64);
-                        made.view->strides.push_back(d + 1 == facts_[i].ndim && facts_[i].unit ? b_.integer(1) : stride);
-                    }
-                    break;
+            case TypeKind::Int:
+                made.kind = Abstract::Int;
+                made.word = b_.parameter(ScalarType::I64);
+                break;
+            case TypeKind::Float:
+                made.kind = Abstract::Float;
+                made.word = b_.parameter(ScalarType::F64);
+                break;
+            case TypeKind::Bool:
+                made.kind = Abstract::Bool;
+                made.word = b_.parameter(ScalarType::Bool);
+                break;
+            case TypeKind::Tensor: {
+                made.kind = Abstract::Viewed;
+                made.view = std::make_shared<View>();
+                made.view->tensor = i;
+                made.view->unit = facts_[i].unit;
+                if (data_.size() <= i) data_.resize(i + 1);
+                data_[i] = b_.parameter(ScalarType::Address);
+                for (int d = 0; d < facts_[i].ndim; d++) {
+                    Word size = b_.parameter(ScalarType::I64);
+                    if (!facts_[i].sizes.empty()) size = sizes_.try_emplace(facts_[i].sizes[static_cast<size_t>(d)], size).first->second;
+                    made.view->sizes.push_back(size);
                 }
-                default: refuse(loop_, "it needs a value of type " + str(value->type));
+                for (int d = 0; d < facts_[i].ndim; d++) {
+                    const Word stride = b_.parameter(ScalarType::I64);
+                    made.view->strides.push_back(d + 1 == facts_[i].ndim && facts_[i].unit ? b_.integer(1) : stride);
+                }
+                break;
+            }
+            default: refuse(loop_, "it needs a value of type " + str(value->type));
             }
             values_[value] = made;
         }
@@ -180,7 +205,10 @@ private:
             kept_.push_back(i);
         }
     }
-    static bool writes(const Node* node) { return node->kind.size() > 6 && node->kind.compare(0, 6, "aten::") == 0 && node->kind.back() == '_' && node->kind[node->kind.size() - 2] != '_'; }
+    static bool writes(const Node* node) {
+        return node->kind.size() > 6 && node->kind.compare(0, 6, "aten::") == 0 && node->kind.back() == '_' &&
+               node->kind[node->kind.size() - 2] != '_';
+    }
     /// Which inputs are written to, seen through selections and the carried values of loops.
     void find_writes(const Block* block) {
         for (const Node* node = block->first(); node != block->end; node = node->next) {
@@ -192,11 +220,12 @@ private:
         if (depth > 64) return;
         for (size_t i = 0; i < inputs_.size(); i++)
             if (inputs_[i] == value) {
-                if (value->type->is(TypeKind::Tensor) && std::find(written_.begin(), written_.end(), i) == written_.end()) written_.push_back(i);
+                if (value->type->is(TypeKind::Tensor) && std::find(written_.begin(), written_.end(), i) == written_.end())
+                    written_.push_back(i);
                 return;
             }
         const Node* node = value->node;
-        if (node->is("prim::Param")) {   // carried: what comes in first, and what the body gives
+        if (node->is("prim::Param")) { // carried: what comes in first, and what the body gives
             const Block* block = node_block(node);
             const Node* owner = block ? block->owner : nullptr;
             if (owner && owner->is("prim::Loop") && value->offset > 0) note_write(owner->inputs[value->offset + 1], depth + 1);
@@ -216,7 +245,8 @@ private:
         for (size_t i : kept_) words.push_back(b_.get(held_[i]));
         for (size_t i : written_) words.push_back(b_.get(counts_[i]));
     }
-    int32_t exit(const Node* node, LoweredLoop::Exit::Kind kind, std::vector<char> values = {}, std::string text = "", std::string qualified = "") {
+    int32_t exit(const Node* node, LoweredLoop::Exit::Kind kind, std::vector<char> values = {}, std::string text = "",
+                 std::string qualified = "") {
         LoweredLoop::Exit made;
         made.kind = kind;
         made.node = node;
@@ -248,15 +278,15 @@ private:
     }
     Abstract known(const Item& item) {
         switch (item.tag()) {
-            case Item::Tag::Int: return number(Abstract::Int, b_.integer(item.integer()));
-            case Item::Tag::Float: return number(Abstract::Float, b_.real(item.number()));
-            case Item::Tag::Bool: return number(Abstract::Bool, b_.boolean(item.truth()));
-            default: {
-                Abstract made;
-                made.kind = Abstract::Known;
-                made.known = item;
-                return made;
-            }
+        case Item::Tag::Int: return number(Abstract::Int, b_.integer(item.integer()));
+        case Item::Tag::Float: return number(Abstract::Float, b_.real(item.number()));
+        case Item::Tag::Bool: return number(Abstract::Bool, b_.boolean(item.truth()));
+        default: {
+            Abstract made;
+            made.kind = Abstract::Known;
+            made.known = item;
+            return made;
+        }
         }
     }
     Word to_f64(const Abstract& a) { return b_.convert(ScalarType::F64, a.word); }
@@ -282,7 +312,8 @@ private:
         const DType dtype = facts_of(a).dtype;
         if (const auto held = held_.find(a.view->tensor); held != held_.end()) return element(dtype, b_.get(held->second));
         const Memory memory = memory_of(dtype);
-        return element(dtype, b_.load(memory, data_[a.view->tensor], a.view->offset ? a.view->offset : Word{}, a.view->offset ? scalar::memory_bytes(memory) : 1, 0, region_of(a.view->tensor)));
+        return element(dtype, b_.load(memory, data_[a.view->tensor], a.view->offset ? a.view->offset : Word{},
+                                      a.view->offset ? scalar::memory_bytes(memory) : 1, 0, region_of(a.view->tensor)));
     }
     void store(const Abstract& target, Word word, const Node* node) {
         if (target.kind != Abstract::Viewed) refuse(node, "a value that was computed is written to in place");
@@ -299,7 +330,8 @@ private:
             return;
         }
         const Memory memory = memory_of(facts_[tensor].dtype);
-        b_.store(memory, data_[tensor], target.view->offset ? target.view->offset : Word{}, target.view->offset ? scalar::memory_bytes(memory) : 1, 0, word, region_of(tensor));
+        b_.store(memory, data_[tensor], target.view->offset ? target.view->offset : Word{},
+                 target.view->offset ? scalar::memory_bytes(memory) : 1, 0, word, region_of(tensor));
     }
     static const Value* source_of(const Node* loop, size_t place) { return loop->inputs[place + 2]; }
 
@@ -308,19 +340,24 @@ private:
         const ScalarType from = b_.type(word), want = computed(to);
         if (want == ScalarType::Bool) {
             if (from == ScalarType::Bool) return word;
-            return b_.binary(scalar::Op::Ne, word, from == ScalarType::F64 ? b_.real(0) : from == ScalarType::F32 ? b_.real32(0) : b_.integer(0));
+            return b_.binary(scalar::Op::Ne, word,
+                             from == ScalarType::F64   ? b_.real(0)
+                             : from == ScalarType::F32 ? b_.real32(0)
+                                                       : b_.integer(0));
         }
         if (from != want) word = b_.convert(want, word);
         return want == ScalarType::I64 ? wrap(word, to) : word;
     }
     Word wrap(Word word, DType dtype) {
         switch (dtype) {
-            case DType::UInt8: return b_.binary(scalar::Op::And, word, b_.integer(255));
-            case DType::Int8: case DType::Int16: case DType::Int32: {
-                const Word bits = b_.integer(dtype == DType::Int8 ? 56 : dtype == DType::Int16 ? 48 : 32);
-                return b_.binary(scalar::Op::Shr, b_.binary(scalar::Op::Shl, word, bits), bits);
-            }
-            default: return word;
+        case DType::UInt8: return b_.binary(scalar::Op::And, word, b_.integer(255));
+        case DType::Int8:
+        case DType::Int16:
+        case DType::Int32: {
+            const Word bits = b_.integer(dtype == DType::Int8 ? 56 : dtype == DType::Int16 ? 48 : 32);
+            return b_.binary(scalar::Op::Shr, b_.binary(scalar::Op::Shl, word, bits), bits);
+        }
+        default: return word;
         }
     }
     /// The dtype in which two operands meet: both are tensors of no dimension, or one is a number, which is weak.
@@ -336,7 +373,8 @@ private:
     Word operand(const Abstract& a, DType dtype, const Node* node) { return cast(a.tensor() ? load(a, node).word : a.word, dtype); }
 
     Abstract select(const Abstract& base, const Abstract& dim, const Abstract& index, const Node* node) {
-        if (base.kind != Abstract::Viewed || dim.kind != Abstract::Int || index.kind != Abstract::Int) refuse(node, "a selection that is no element of a tensor from outside");
+        if (base.kind != Abstract::Viewed || dim.kind != Abstract::Int || index.kind != Abstract::Int)
+            refuse(node, "a selection that is no element of a tensor from outside");
         const std::optional<int64_t> at = constant(dim.word);
         if (!at) refuse(node, "a selection along a dimension that is not constant");
         const View& view = *base.view;
@@ -346,7 +384,7 @@ private:
         const int32_t code = exit(node, LoweredLoop::Exit::OutOfRange, {'i'});
         exits_.back().tensor = view.tensor;
         exits_.back().dimension = d;
-        exits_.back().values.resize(1 + view.sizes.size(), 'i');   // the sizes of what is indexed are part of what is said
+        exits_.back().values.resize(1 + view.sizes.size(), 'i'); // the sizes of what is indexed are part of what is said
         std::vector<Word> words = {index.word};
         words.insert(words.end(), view.sizes.begin(), view.sizes.end());
         append_state(words);
@@ -383,10 +421,10 @@ private:
     }
     scalar::Variable variable_for(const Abstract& a) {
         switch (a.kind) {
-            case Abstract::Int: return b_.variable(ScalarType::I64);
-            case Abstract::Float: return b_.variable(ScalarType::F64);
-            case Abstract::Bool: return b_.variable(ScalarType::Bool);
-            default: return b_.variable(computed(a.dtype));
+        case Abstract::Int: return b_.variable(ScalarType::I64);
+        case Abstract::Float: return b_.variable(ScalarType::F64);
+        case Abstract::Bool: return b_.variable(ScalarType::Bool);
+        default: return b_.variable(computed(a.dtype));
         }
     }
     static bool carried(const Abstract& a) { return a.number() || a.kind == Abstract::Element; }
@@ -445,9 +483,11 @@ private:
             for (size_t i = 0; i < count; i++) {
                 next[i] = of(body->outputs()[i + 1]);
                 if (carried(first[i])) {
-                    if (next[i].kind == Abstract::Viewed && first[i].kind == Abstract::Element && next[i].view->sizes.empty()) next[i] = load(next[i], node);
+                    if (next[i].kind == Abstract::Viewed && first[i].kind == Abstract::Element && next[i].view->sizes.empty())
+                        next[i] = load(next[i], node);
                     if (next[i].kind == Abstract::Nothing) continue;
-                    if (next[i].kind != first[i].kind || (next[i].kind == Abstract::Element && next[i].dtype != first[i].dtype)) refuse(node, "a value changes its kind or dtype from one round to the next");
+                    if (next[i].kind != first[i].kind || (next[i].kind == Abstract::Element && next[i].dtype != first[i].dtype))
+                        refuse(node, "a value changes its kind or dtype from one round to the next");
                 } else if (!same(first[i], next[i])) {
                     if (first[i].kind == Abstract::Viewed && first[i].view->sizes.empty() && next[i].tensor()) {
                         by_value_.emplace_back(node, i);
@@ -479,15 +519,20 @@ private:
         return given;
     }
 
-    /// A few steps over numbers that cannot fail: computed on both sides of a condition they cost less than a jump that is foreseen wrongly.
+    /// A few steps over numbers that cannot fail: computed on both sides of a condition they cost less than a jump that is foreseen
+    /// wrongly.
     static bool is_simple(const Block* block) {
-        static constexpr char names[][10] = {"add", "sub", "mul", "lt", "le", "gt", "ge", "eq", "ne", "__and__", "__or__", "__not__", "neg", "Float", "Int", "Bool"};
-        const auto is_number = [](const Value* value) { return value->type->is(TypeKind::Int) || value->type->is(TypeKind::Float) || value->type->is(TypeKind::Bool); };
+        static constexpr char names[][10] = {"add", "sub",     "mul",    "lt",      "le",  "gt",    "ge",  "eq",
+                                             "ne",  "__and__", "__or__", "__not__", "neg", "Float", "Int", "Bool"};
+        const auto is_number = [](const Value* value) {
+            return value->type->is(TypeKind::Int) || value->type->is(TypeKind::Float) || value->type->is(TypeKind::Bool);
+        };
         int steps = 0;
         for (const Node* node = block->first(); node != block->end; node = node->next) {
             if (node->is("prim::Constant")) continue;
             bool known = false;
-            for (const char* name : names) known |= node->kind.compare(0, 6, "aten::") == 0 && node->kind.compare(6, std::string::npos, name) == 0;
+            for (const char* name : names)
+                known |= node->kind.compare(0, 6, "aten::") == 0 && node->kind.compare(6, std::string::npos, name) == 0;
             for (const Value* input : node->inputs) known &= is_number(input);
             if (!known || ++steps > 6) return false;
         }
@@ -529,7 +574,8 @@ private:
                 if (!made[i]) {
                     variables[i] = variable_for(each);
                     made[i] = true;
-                } else if (given[0].size() && carried(given[0][i]) && (given[0][i].kind != each.kind || given[0][i].dtype != each.dtype)) refuse(node, "two branches give values of different kinds or dtypes");
+                } else if (given[0].size() && carried(given[0][i]) && (given[0][i].kind != each.kind || given[0][i].dtype != each.dtype))
+                    refuse(node, "two branches give values of different kinds or dtypes");
                 b_.set(variables[i], each.word);
             }
             b_.jump(after);
@@ -543,7 +589,8 @@ private:
             for (const Abstract* each : sides_given) {
                 if (!each || each->kind == Abstract::Nothing) continue;
                 if (result.kind == Abstract::Nothing) result = *each;
-                else if (carried(result) != carried(*each) || (!carried(result) && !same(result, *each))) refuse(node, "two branches give different tensors");
+                else if (carried(result) != carried(*each) || (!carried(result) && !same(result, *each)))
+                    refuse(node, "two branches give different tensors");
             }
             if (carried(result)) result.word = b_.get(variables[i]);
             values_[node->outputs[i]] = result;
@@ -560,7 +607,8 @@ private:
         if (node->is("prim::RaiseException")) {
             const Item *text = constant_of(node->inputs[0]), *qualified = node->inputs.size() > 1 ? constant_of(node->inputs[1]) : nullptr;
             if (!text || !text->is(Item::Tag::Str)) refuse(node, "a text is put together for an exception");
-            const int32_t code = exit(node, LoweredLoop::Exit::Raised, {}, text->text(), qualified && qualified->is(Item::Tag::Str) ? qualified->text() : "");
+            const int32_t code = exit(node, LoweredLoop::Exit::Raised, {}, text->text(),
+                                      qualified && qualified->is(Item::Tag::Str) ? qualified->text() : "");
             std::vector<Word> words;
             append_state(words);
             b_.leave(code, words.data(), words.size());
@@ -598,7 +646,8 @@ private:
 
     Abstract of_lists(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         if (name == "tensor" && a[0].number()) return new_element(node, a);
-        if ((name == "min" || name == "max") && a.size() == 1 && a[0].kind == Abstract::List && !a[0].parts.empty() && a[0].parts[0].kind == Abstract::Int) {
+        if ((name == "min" || name == "max") && a.size() == 1 && a[0].kind == Abstract::List && !a[0].parts.empty() &&
+            a[0].parts[0].kind == Abstract::Int) {
             Word best = a[0].parts[0].word;
             for (const Abstract& each : a[0].parts) best = b_.binary(name == "min" ? scalar::Op::Min : scalar::Op::Max, each.word, best);
             return number(Abstract::Int, best);
@@ -622,7 +671,9 @@ private:
             dtype = dtype_of_code(*code);
         }
         if (!loops_know(dtype)) refuse(node, std::string("a tensor of ") + kindling::name(dtype));
-        if (a.size() > 2 && !(a[2].kind == Abstract::Known && (a[2].known.is_none() || (a[2].known.is(Item::Tag::Device) && a[2].known.device().type == DeviceType::CPU)))) refuse(node, "a tensor on another device");
+        if (a.size() > 2 && !(a[2].kind == Abstract::Known &&
+                              (a[2].known.is_none() || (a[2].known.is(Item::Tag::Device) && a[2].known.device().type == DeviceType::CPU))))
+            refuse(node, "a tensor on another device");
         if (a.size() > 3 && !is_false(a[3])) refuse(node, "a tensor that requires grad");
         // By way of the default dtype, as PyTorch makes it: a float that is written to a tensor of float64 has been rounded to float32.
         const DType first = a[0].kind == Abstract::Bool ? DType::Bool : a[0].kind == Abstract::Int ? DType::Int64 : default_dtype();
@@ -663,7 +714,7 @@ private:
             if (name == "ge") return compare(Op::Ge);
             if (name == "eq") return compare(Op::Eq);
             if (name == "ne") return compare(Op::Ne);
-            if (name == "min" || name == "max") {   // std::min(a, b): b < a ? b : a
+            if (name == "min" || name == "max") { // std::min(a, b): b < a ? b : a
                 const Op op = name == "min" ? Op::Min : Op::Max;
                 if (floats) return number(Abstract::Float, b_.binary(op, to_f64(a[1]), to_f64(a[0])));
                 return number(Abstract::Int, b_.binary(op, to_i64(a[1]), to_i64(a[0])));
@@ -680,8 +731,12 @@ private:
                 divisor(node, a, b_.binary(Op::Ne, to_i64(a[1]), b_.integer(0)));
                 return number(Abstract::Int, b_.binary(name == "floordiv" ? Op::FloorDiv : Op::FloorMod, to_i64(a[0]), to_i64(a[1])));
             }
-            if (name == "pow" && node->outputs[0]->type->is(TypeKind::Float)) return number(Abstract::Float, b_.call(scalar::callee("pow", call_pow, scalar::Effect::Pure), {to_f64(a[0]), to_f64(a[1])}));
-            if (name == "atan2") return number(Abstract::Float, b_.call(scalar::callee("atan2", call_atan2, scalar::Effect::Pure), {to_f64(a[0]), to_f64(a[1])}));
+            if (name == "pow" && node->outputs[0]->type->is(TypeKind::Float))
+                return number(Abstract::Float,
+                              b_.call(scalar::callee("pow", call_pow, scalar::Effect::Pure), {to_f64(a[0]), to_f64(a[1])}));
+            if (name == "atan2")
+                return number(Abstract::Float,
+                              b_.call(scalar::callee("atan2", call_atan2, scalar::Effect::Pure), {to_f64(a[0]), to_f64(a[1])}));
             const bool bools = a[0].kind == Abstract::Bool && a[1].kind == Abstract::Bool;
             if (!floats && (name == "__and__" || name == "__or__" || name == "__xor__")) {
                 const Op op = name == "__and__" ? Op::And : name == "__or__" ? Op::Or : Op::Xor;
@@ -692,8 +747,12 @@ private:
             if (!floats && name == "__rshift__") return number(Abstract::Int, b_.binary(Op::Shr, to_i64(a[0]), to_i64(a[1])));
         }
         if (a.size() == 1) {
-            if (name == "neg") return floats ? number(Abstract::Float, b_.unary(Op::Neg, a[0].word)) : number(Abstract::Int, b_.unary(Op::Neg, to_i64(a[0])));
-            if (name == "abs") return floats ? number(Abstract::Float, b_.unary(Op::Abs, a[0].word)) : number(Abstract::Int, b_.unary(Op::Abs, to_i64(a[0])));
+            if (name == "neg")
+                return floats ? number(Abstract::Float, b_.unary(Op::Neg, a[0].word))
+                              : number(Abstract::Int, b_.unary(Op::Neg, to_i64(a[0])));
+            if (name == "abs")
+                return floats ? number(Abstract::Float, b_.unary(Op::Abs, a[0].word))
+                              : number(Abstract::Int, b_.unary(Op::Abs, to_i64(a[0])));
             if (name == "__not__") return number(Abstract::Bool, b_.unary(Op::Not, a[0].word));
             if (name == "bitwise_not" && a[0].kind == Abstract::Int) return number(Abstract::Int, b_.unary(Op::Not, a[0].word));
             if (name == "Float" || name == "FloatImplicit") return number(Abstract::Float, to_f64(a[0]));
@@ -723,7 +782,8 @@ private:
             }
             if (step && *step) {
                 const bool up = *step > 0;
-                const Word width = up ? b_.subtract(a[1].word, a[0].word) : b_.subtract(a[0].word, a[1].word), by = b_.integer(up ? *step : -*step);
+                const Word width = up ? b_.subtract(a[1].word, a[0].word) : b_.subtract(a[0].word, a[1].word),
+                           by = b_.integer(up ? *step : -*step);
                 const Word rounds = b_.add(b_.integer(1), b_.binary(Op::FloorDiv, b_.subtract(width, b_.integer(1)), by));
                 return number(Abstract::Int, b_.select(b_.binary(Op::Gt, width, b_.integer(0)), rounds, b_.integer(0)));
             }
@@ -755,14 +815,17 @@ private:
         if (name == "sum" && self.is_row()) return sum(node, a);
         if (self.is_row() || (a.size() > 1 && a[1].is_row())) {
             const bool one = a.size() == 1 || !(a[1].tensor() || a[1].number());
-            if (name == "add" || name == "sub" || name == "mul" || name == "div" || name == "pow" || (one && (name == "neg" || name == "abs" || name == "square" || name == "sqrt"))) return row(node, name, a);
+            if (name == "add" || name == "sub" || name == "mul" || name == "div" || name == "pow" ||
+                (one && (name == "neg" || name == "abs" || name == "square" || name == "sqrt")))
+                return row(node, name, a);
         }
         if (self.kind == Abstract::Viewed) {
             const View& view = *self.view;
             if (name == "size" && a.size() == 2 && a[1].kind == Abstract::Int) {
                 const std::optional<int64_t> dim = constant(a[1].word);
                 const int64_t ndim = static_cast<int64_t>(view.sizes.size());
-                if (dim && *dim >= -ndim && *dim < ndim) return number(Abstract::Int, view.sizes[static_cast<size_t>(*dim < 0 ? *dim + ndim : *dim)]);
+                if (dim && *dim >= -ndim && *dim < ndim)
+                    return number(Abstract::Int, view.sizes[static_cast<size_t>(*dim < 0 ? *dim + ndim : *dim)]);
             }
             if (name == "len" && !view.sizes.empty()) return number(Abstract::Int, view.sizes[0]);
             if (name == "dim") return number(Abstract::Int, b_.integer(static_cast<int64_t>(view.sizes.size())));
@@ -784,7 +847,8 @@ private:
             if (name == "clone") return load(self, node);
             return self;
         }
-        if (name == "Float" || name == "Int" || name == "Bool" || name == "item" || name == "FloatImplicit" || name == "IntImplicit" || name == "ScalarImplicit") {
+        if (name == "Float" || name == "Int" || name == "Bool" || name == "item" || name == "FloatImplicit" || name == "IntImplicit" ||
+            name == "ScalarImplicit") {
             const Abstract now = load(self, node);
             const int kind = category(now.dtype);
             if (name[0] == 'F') return number(Abstract::Float, b_.convert(ScalarType::F64, now.word));
@@ -792,7 +856,8 @@ private:
             if (name[0] == 'I') {
                 if (kind == 2) {
                     const Word real = b_.convert(ScalarType::F64, now.word);
-                    const int32_t code = exit(node, LoweredLoop::Exit::Message, {}, "value cannot be converted to type int64_t without overflow");
+                    const int32_t code =
+                        exit(node, LoweredLoop::Exit::Message, {}, "value cannot be converted to type int64_t without overflow");
                     check(b_.binary(Op::And, b_.binary(Op::Ge, real, b_.real(-0x1p63)), b_.less(real, b_.real(0x1p63))), code, {});
                 }
                 return number(Abstract::Int, b_.convert(ScalarType::I64, now.word));
@@ -806,7 +871,8 @@ private:
             return self;
         }
         if (name == "fill_") {
-            if (a[1].number() && !(a[1].kind != Abstract::Float || category(dtype_of(self)) == 2)) refuse(node, "fill_ of integers with a float");
+            if (a[1].number() && !(a[1].kind != Abstract::Float || category(dtype_of(self)) == 2))
+                refuse(node, "fill_ of integers with a float");
             store(self, operand(a[1], dtype_of(self), node), node);
             return self;
         }
@@ -829,8 +895,10 @@ private:
     // ---- rows: a[i, :], what is computed of them element by element, and sums
 
     Abstract slice(const Node* node, const std::vector<Abstract>& a) {
-        const bool whole = a.size() == 5 && a[0].kind == Abstract::Viewed && (is_none(a[2]) || (a[2].kind == Abstract::Int && constant(a[2].word) == 0)) &&
-                           (is_none(a[3]) || (a[3].kind == Abstract::Int && constant(a[3].word) == INT64_MAX)) && a[4].kind == Abstract::Int && constant(a[4].word) == 1;
+        const bool whole = a.size() == 5 && a[0].kind == Abstract::Viewed &&
+                           (is_none(a[2]) || (a[2].kind == Abstract::Int && constant(a[2].word) == 0)) &&
+                           (is_none(a[3]) || (a[3].kind == Abstract::Int && constant(a[3].word) == INT64_MAX)) &&
+                           a[4].kind == Abstract::Int && constant(a[4].word) == 1;
         if (!whole) refuse(node, "a slice that is not whole");
         return a[0];
     }
@@ -870,7 +938,8 @@ private:
     }
     Abstract sum(const Node* node, const std::vector<Abstract>& a) {
         const DType dtype = dtype_of(a[0]);
-        if (a.size() != 2 || !is_none(a[1]) || category(dtype) != 2 || !scratch_) refuse(node, "a sum that is not of a whole row of floats");
+        if (a.size() != 2 || !is_none(a[1]) || category(dtype) != 2 || !scratch_)
+            refuse(node, "a sum that is not of a whole row of floats");
         const Word count = length(a[0]);
         bool fits = false;
         for (const auto& [number, size] : sizes_) fits |= size.id == count.id && number >= 0;
@@ -900,7 +969,10 @@ private:
         DType dtype = meet(a[0], a[1]);
         if (!loops_know(dtype)) refuse(node, std::string("elements of ") + kindling::name(dtype));
         const bool floating = category(dtype) == 2, bools = dtype == DType::Bool;
-        static constexpr struct { char name[6]; Op op; } comparisons[] = {{"lt", Op::Lt}, {"le", Op::Le}, {"gt", Op::Gt}, {"ge", Op::Ge}, {"eq", Op::Eq}, {"ne", Op::Ne}};
+        static constexpr struct {
+            char name[6];
+            Op op;
+        } comparisons[] = {{"lt", Op::Lt}, {"le", Op::Le}, {"gt", Op::Gt}, {"ge", Op::Ge}, {"eq", Op::Eq}, {"ne", Op::Ne}};
         for (const auto& each : comparisons)
             if (name == each.name && a.size() == 2) {
                 Word x = operand(a[0], dtype, node), y = operand(a[1], dtype, node);
@@ -910,7 +982,8 @@ private:
         if (name == "add" || name == "sub") {
             if (a.size() > 2 && !is_one(a[2])) refuse(node, name + " with alpha");
             if (bools) refuse(node, name + " of bools");
-            return element(dtype, wrap(b_.binary(name == "add" ? Op::Add : Op::Sub, operand(a[0], dtype, node), operand(a[1], dtype, node)), dtype));
+            return element(
+                dtype, wrap(b_.binary(name == "add" ? Op::Add : Op::Sub, operand(a[0], dtype, node), operand(a[1], dtype, node)), dtype));
         }
         if (a.size() > 2) refuse(node, node->kind + " is nothing that loops over elements know");
         if (name == "mul") {
@@ -921,34 +994,38 @@ private:
             if (!floating) dtype = default_dtype();
             return element(dtype, b_.divide(operand(a[0], dtype, node), operand(a[1], dtype, node)));
         }
-        if ((name == "minimum" || name == "maximum" || name == "min" || name == "max") && !floating && !bools && a[0].tensor() && a[1].tensor())
+        if ((name == "minimum" || name == "maximum" || name == "min" || name == "max") && !floating && !bools && a[0].tensor() &&
+            a[1].tensor())
             return element(dtype, b_.binary(name[1] == 'i' ? Op::Min : Op::Max, operand(a[0], dtype, node), operand(a[1], dtype, node)));
-        if ((name == "minimum" || name == "maximum" || name == "min" || name == "max") && floating && a[0].tensor() && a[1].tensor()) {   // NaN wins
+        if ((name == "minimum" || name == "maximum" || name == "min" || name == "max") && floating && a[0].tensor() &&
+            a[1].tensor()) { // NaN wins
             const Word x = operand(a[0], dtype, node), y = operand(a[1], dtype, node);
             const Word better = b_.binary(name[1] == 'i' ? Op::Lt : Op::Gt, x, y), nan = b_.binary(Op::Ne, x, x);
             return element(dtype, b_.select(b_.binary(Op::Or, better, nan), x, y));
         }
         if (name == "pow" && a[1].number() && floating) {
             const scalar::Node& exponent = made_.nodes[a[1].word.id];
-            const double power = exponent.op != Op::Constant ? 0 : a[1].kind == Abstract::Float ? std::bit_cast<double>(exponent.bits) : static_cast<double>(static_cast<int64_t>(exponent.bits));
+            const double power = exponent.op != Op::Constant    ? 0
+                                 : a[1].kind == Abstract::Float ? std::bit_cast<double>(exponent.bits)
+                                                                : static_cast<double>(static_cast<int64_t>(exponent.bits));
             if (power == 2) {
                 const Word x = operand(a[0], dtype, node);
                 return element(dtype, b_.multiply(x, x));
             }
         }
-        if (!floating && (name == "bitwise_and" || name == "bitwise_or" || name == "bitwise_xor" || name == "__and__" || name == "__or__" || name == "__xor__" || (bools && (name == "logical_and" || name == "logical_or")))) {
+        if (!floating && (name == "bitwise_and" || name == "bitwise_or" || name == "bitwise_xor" || name == "__and__" || name == "__or__" ||
+                          name == "__xor__" || (bools && (name == "logical_and" || name == "logical_or")))) {
             const Op op = name.find("and") != std::string::npos ? Op::And : name.find("xor") != std::string::npos ? Op::Xor : Op::Or;
             return element(dtype, b_.binary(op, operand(a[0], dtype, node), operand(a[1], dtype, node)));
         }
         refuse(node, node->kind + " of elements is nothing that loops know");
     }
-    bool is_one(const Abstract& a) const {
-        return a.kind == Abstract::Int && constant(a.word) == 1;
-    }
+    bool is_one(const Abstract& a) const { return a.kind == Abstract::Int && constant(a.word) == 1; }
 
     Abstract unary(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         using scalar::Op;
-        if (a[0].kind == Abstract::Viewed && !a[0].view->sizes.empty()) refuse(node, node->kind + " of a tensor with dimensions is nothing that loops over elements know");
+        if (a[0].kind == Abstract::Viewed && !a[0].view->sizes.empty())
+            refuse(node, node->kind + " of a tensor with dimensions is nothing that loops over elements know");
         if (a.size() != 1) refuse(node, node->kind + " of elements is nothing that loops know");
         const Abstract now = load(a[0], node);
         const int kind = category(now.dtype);
@@ -960,7 +1037,8 @@ private:
             const Word zero = cast(b_.integer(0), now.dtype);
             return element(now.dtype, b_.select(b_.binary(Op::Lt, now.word, zero), zero, now.word));
         }
-        if (kind == 2 && (name == "floor" || name == "ceil" || name == "trunc")) return element(now.dtype, b_.unary(name == "floor" ? Op::Floor : name == "ceil" ? Op::Ceil : Op::Trunc, now.word));
+        if (kind == 2 && (name == "floor" || name == "ceil" || name == "trunc"))
+            return element(now.dtype, b_.unary(name == "floor" ? Op::Floor : name == "ceil" ? Op::Ceil : Op::Trunc, now.word));
         if (name == "logical_not") return element(DType::Bool, b_.unary(Op::Not, cast(now.word, DType::Bool)));
         if (name == "bitwise_not" && kind < 2) return element(now.dtype, wrap(b_.unary(Op::Not, now.word), now.dtype));
         refuse(node, node->kind + " of elements is nothing that loops know");
@@ -975,9 +1053,9 @@ private:
     scalar::Builder b_;
     static constexpr scalar::Region scratch_region = 0x7FFF;
     scalar::Variable ran_;
-    Word scratch_;                       // where rows are computed, for sums
+    Word scratch_; // where rows are computed, for sums
     std::unordered_map<int, Word> sizes_;
-    size_t stores_ = 0;                  // so far in the text
+    size_t stores_ = 0; // so far in the text
     std::vector<Word> data_;
     std::unordered_map<size_t, scalar::Variable> held_, counts_;
     std::vector<size_t> kept_, written_;
@@ -985,7 +1063,7 @@ private:
     std::unordered_map<const Value*, Abstract> values_, constants_;
 };
 
-}  // namespace
+} // namespace
 
 bool uses_rows(const Node* loop) {
     for (const Block* block : loop->blocks)
@@ -1000,9 +1078,7 @@ LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs
         Lowering lowering(loop, inputs, facts, apart, by_value);
         try {
             return lowering.run();
-        } catch (const Again&) {
-            by_value = lowering.wanted_by_value();
-        } catch (const Unsupported& unsupported) {
+        } catch (const Again&) { by_value = lowering.wanted_by_value(); } catch (const Unsupported& unsupported) {
             LoweredLoop refused;
             refused.why = unsupported.why;
             refused.where = unsupported.node;
@@ -1011,4 +1087,4 @@ LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs
     }
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -27,7 +27,7 @@ void Lowering::read_formals(const Tree& head) {
             try {
                 formal.default_value = of_type(formal.type);
             } catch (const Error&) {
-                if (!formal.repeat) throw;   // int[2]: a number stands for a list
+                if (!formal.repeat) throw; // int[2]: a number stands for a list
                 formal.default_value = Item::list(list, std::vector<Item>(static_cast<size_t>(formal.repeat), of_type(list->element())));
             }
             formal.has_default = true;
@@ -63,7 +63,7 @@ void Lowering::run(const Tree& definition) {
         if (meaningful(signature.formals[i].name)) input->set_name(signature.formals[i].name);
         set(head[0][i][0].range, signature.formals[i].name, self_ && i == 0 ? holder(input) : simple(input));
     }
-    if (self_ && self_->kind == Class::Interface) {   // a promise: the head alone
+    if (self_ && self_->kind == Class::Interface) { // a promise: the head alone
         merged_ = declared_ ? declared_ : type_of(TypeKind::None);
         graph_.block->add_output(uninitialized(merged_));
         signature.results.push_back({"", merged_, 0, false, false, {}});
@@ -110,44 +110,83 @@ void Lowering::set(const script::Range& range, const std::string& name, MeaningR
     Value* value = meaning->kind == Meaning::Simple ? meaning->value : nullptr;
     if (value && value->given.empty() && meaningful(name) && value->node->block == frame_->block) value->set_name(name);
     if (MeaningRef above = frame_->next ? find(frame_->next, name) : nullptr) {
-        if (annotated) fail_at(range, "Attempting to declare and annotate the type of variable '%s' but it is already defined in an outer block", name.c_str());
+        if (annotated)
+            fail_at(range, "Attempting to declare and annotate the type of variable '%s' but it is already defined in an outer block",
+                    name.c_str());
         if (!value || above->kind != Meaning::Simple)
-            fail_at(range, "Cannot re-assign '%s' because %s is not a first-class value.  Only reassignments to first-class values are allowed", name.c_str(), name.c_str());
+            fail_at(range,
+                    "Cannot re-assign '%s' because %s is not a first-class value.  Only reassignments to first-class values are allowed",
+                    name.c_str(), name.c_str());
         const TypeRef before = above->value->type->inferred ? type_of(TypeKind::Tensor) : above->value->type;
         value = convert(graph_, range, before, value, true);
         if (!is_subtype(value->type, before))
-            fail_at(range, "Variable '%s' previously had type %s but is now being assigned to a value of type %s%s\n", name.c_str(), repr(above->value->type).c_str(), repr(value->type).c_str(),
-                    before->is(TypeKind::List) && value->type->is(TypeKind::List) ? "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)" : "");
+            fail_at(range, "Variable '%s' previously had type %s but is now being assigned to a value of type %s%s\n", name.c_str(),
+                    repr(above->value->type).c_str(), repr(value->type).c_str(),
+                    before->is(TypeKind::List) && value->type->is(TypeKind::List)
+                        ? "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of "
+                          "another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)"
+                        : "");
     }
     if (!value) {
         frame_->meanings[name] = std::move(meaning);
         return;
     }
     if (annotated && !is_subtype(value->type, annotated))
-        fail_at(range, "Variable '%s' is annotated with type %s but is being assigned to a value of type %s", name.c_str(), repr(annotated).c_str(), repr(value->type).c_str());
+        fail_at(range, "Variable '%s' is annotated with type %s but is being assigned to a value of type %s", name.c_str(),
+                repr(annotated).c_str(), repr(value->type).c_str());
     graph_.insert(graph_.create_store(name, value))->at(range);
-    frame_->meanings.erase(name);        // it may have stood for a module
+    frame_->meanings.erase(name); // it may have stood for a module
     frame_->types[name] = annotated ? annotated : value->type;
 }
 
 MeaningRef Lowering::look_up(const std::string& name, const script::Range& range) {
     if (MeaningRef found = find(frame_, name)) return found;
-    static constexpr struct { char name[14]; Meaning::Kind kind; char means[16]; } words[] = {
-        {"print", Meaning::Print, ""}, {"float", Meaning::Cast, "aten::Float"}, {"int", Meaning::Cast, "aten::Int"}, {"bool", Meaning::Cast, "aten::Bool"},
-        {"str", Meaning::Cast, "aten::str"}, {"len", Meaning::Builtin, "aten::len"}, {"min", Meaning::Builtin, "prim::min"}, {"max", Meaning::Builtin, "prim::max"},
-        {"abs", Meaning::Builtin, "prim::abs"}, {"round", Meaning::Builtin, "aten::round"}, {"sorted", Meaning::Builtin, "aten::sorted"}, {"sum", Meaning::Builtin, "aten::sum"},
-        {"all", Meaning::Builtin, "aten::all"}, {"any", Meaning::Builtin, "aten::any"}, {"ord", Meaning::Builtin, "aten::ord"}, {"chr", Meaning::Builtin, "aten::chr"},
-        {"pow", Meaning::Builtin, "aten::pow"}, {"complex", Meaning::Cast, "aten::Complex"}, {"divmod", Meaning::Builtin, "aten::divmod"},
-        {"hex", Meaning::Builtin, "aten::hex"}, {"oct", Meaning::Builtin, "aten::oct"}, {"bin", Meaning::Builtin, "aten::bin"}, {"hash", Meaning::Builtin, "aten::hash"}, {"id", Meaning::Builtin, "prim::id"},
-        {"isinstance", Meaning::Special, ""}, {"range", Meaning::Special, ""}, {"zip", Meaning::Special, ""}, {"enumerate", Meaning::Special, ""},
-        {"tuple", Meaning::Special, ""}, {"list", Meaning::Special, ""}, {"dict", Meaning::Special, ""}, {"getattr", Meaning::Special, ""}, {"hasattr", Meaning::Special, ""}};
+    static constexpr struct {
+        char name[14];
+        Meaning::Kind kind;
+        char means[16];
+    } words[] = {{"print", Meaning::Print, ""},
+                 {"float", Meaning::Cast, "aten::Float"},
+                 {"int", Meaning::Cast, "aten::Int"},
+                 {"bool", Meaning::Cast, "aten::Bool"},
+                 {"str", Meaning::Cast, "aten::str"},
+                 {"len", Meaning::Builtin, "aten::len"},
+                 {"min", Meaning::Builtin, "prim::min"},
+                 {"max", Meaning::Builtin, "prim::max"},
+                 {"abs", Meaning::Builtin, "prim::abs"},
+                 {"round", Meaning::Builtin, "aten::round"},
+                 {"sorted", Meaning::Builtin, "aten::sorted"},
+                 {"sum", Meaning::Builtin, "aten::sum"},
+                 {"all", Meaning::Builtin, "aten::all"},
+                 {"any", Meaning::Builtin, "aten::any"},
+                 {"ord", Meaning::Builtin, "aten::ord"},
+                 {"chr", Meaning::Builtin, "aten::chr"},
+                 {"pow", Meaning::Builtin, "aten::pow"},
+                 {"complex", Meaning::Cast, "aten::Complex"},
+                 {"divmod", Meaning::Builtin, "aten::divmod"},
+                 {"hex", Meaning::Builtin, "aten::hex"},
+                 {"oct", Meaning::Builtin, "aten::oct"},
+                 {"bin", Meaning::Builtin, "aten::bin"},
+                 {"hash", Meaning::Builtin, "aten::hash"},
+                 {"id", Meaning::Builtin, "prim::id"},
+                 {"isinstance", Meaning::Special, ""},
+                 {"range", Meaning::Special, ""},
+                 {"zip", Meaning::Special, ""},
+                 {"enumerate", Meaning::Special, ""},
+                 {"tuple", Meaning::Special, ""},
+                 {"list", Meaning::Special, ""},
+                 {"dict", Meaning::Special, ""},
+                 {"getattr", Meaning::Special, ""},
+                 {"hasattr", Meaning::Special, ""}};
     for (const auto& word : words)
         if (name == word.name) return named(word.kind, *word.means ? word.means : name);
     if (Function* function = resolver_.function(name)) return script(name, function);
     if (MeaningRef found = outside(name, range)) return found;
-    if (name.size() > 5 && (name.substr(name.size() - 5) == "Error" || name == "Exception")) return named(Meaning::Exception, "builtins." + name);
+    if (name.size() > 5 && (name.substr(name.size() - 5) == "Error" || name == "Exception"))
+        return named(Meaning::Exception, "builtins." + name);
     if (name == "torch" || name == "math") return named(Meaning::Module, name);
-    if (const auto error = lowest().errors.find(name); error != lowest().errors.end()) fail_at(range, "%sand was used here", error->second.c_str());
+    if (const auto error = lowest().errors.find(name); error != lowest().errors.end())
+        fail_at(range, "%sand was used here", error->second.c_str());
     fail_at(range, "undefined value %s", name.c_str());
 }
 
@@ -157,35 +196,38 @@ MeaningRef Lowering::script(const std::string& name, Function* function) {
     return made;
 }
 
-MeaningRef Lowering::outside(const std::string& name, const script::Range& range) { return meaning_of(resolver_.outside(name, range), name, range); }
+MeaningRef Lowering::outside(const std::string& name, const script::Range& range) {
+    return meaning_of(resolver_.outside(name, range), name, range);
+}
 MeaningRef Lowering::meaning_of(const Outside& found, const std::string& name, const script::Range& range) {
     switch (found.kind) {
-        case Outside::Nothing: return nullptr;
-        case Outside::Module: return named(Meaning::Module, name);
-        case Outside::Constant: return constant_meaning(found.constant, range);
-        case Outside::Builtin: return named(Meaning::Builtin, found.name);
-        case Outside::Exception: return named(Meaning::Exception, found.name);
-        case Outside::Special: return named(Meaning::Special, found.name);
-        case Outside::Unusable: {
-            MeaningRef made = named(Meaning::Unusable, found.name);
-            if (!found.constant.is_none()) made->outside = std::make_shared<const Outside>(found);
-            return made;
-        }
-        case Outside::Script: {
-            MeaningRef made = script(found.function->name, found.function);
-            for (const Outside& each : found.parts) made->parts.push_back(meaning_of(each, name, range));
-            return made;
-        }
-        case Outside::Choice: case Outside::Foreign: {
-            MeaningRef made = named(found.kind == Outside::Choice ? Meaning::Choice : Meaning::Foreign, name);
-            made->outside = std::make_shared<const Outside>(found);
-            return made;
-        }
-        case Outside::Type: {
-            MeaningRef made = named(Meaning::Type, name);
-            made->type = found.type;
-            return made;
-        }
+    case Outside::Nothing: return nullptr;
+    case Outside::Module: return named(Meaning::Module, name);
+    case Outside::Constant: return constant_meaning(found.constant, range);
+    case Outside::Builtin: return named(Meaning::Builtin, found.name);
+    case Outside::Exception: return named(Meaning::Exception, found.name);
+    case Outside::Special: return named(Meaning::Special, found.name);
+    case Outside::Unusable: {
+        MeaningRef made = named(Meaning::Unusable, found.name);
+        if (!found.constant.is_none()) made->outside = std::make_shared<const Outside>(found);
+        return made;
+    }
+    case Outside::Script: {
+        MeaningRef made = script(found.function->name, found.function);
+        for (const Outside& each : found.parts) made->parts.push_back(meaning_of(each, name, range));
+        return made;
+    }
+    case Outside::Choice:
+    case Outside::Foreign: {
+        MeaningRef made = named(found.kind == Outside::Choice ? Meaning::Choice : Meaning::Foreign, name);
+        made->outside = std::make_shared<const Outside>(found);
+        return made;
+    }
+    case Outside::Type: {
+        MeaningRef made = named(Meaning::Type, name);
+        made->type = found.type;
+        return made;
+    }
     }
     return nullptr;
 }
@@ -207,11 +249,20 @@ Value* Lowering::number(const Item& item, const script::Range& range) {
 
 Value* Lowering::as_value(const MeaningRef& meaning, const script::Range& range) {
     switch (meaning->kind) {
-        case Meaning::Simple: case Meaning::Message: case Meaning::Submodule: return meaning->value;
-        case Meaning::Unusable:
-            fail_at(range, "Python value of type '%s' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead.", meaning->name.c_str());
-        case Meaning::Several: return tuple_of_values(values_of(meaning, range));
-        default: fail_at(range, "%s cannot be used as a value", meaning->kind == Meaning::Range ? "range" : meaning->kind == Meaning::Module ? "module" : "builtin");
+    case Meaning::Simple:
+    case Meaning::Message:
+    case Meaning::Submodule: return meaning->value;
+    case Meaning::Unusable:
+        fail_at(range,
+                "Python value of type '%s' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider "
+                "passing it in as an argument or use a local varible instead.",
+                meaning->name.c_str());
+    case Meaning::Several: return tuple_of_values(values_of(meaning, range));
+    default:
+        fail_at(range, "%s cannot be used as a value",
+                meaning->kind == Meaning::Range    ? "range"
+                : meaning->kind == Meaning::Module ? "module"
+                                                   : "builtin");
     }
 }
 
@@ -239,11 +290,11 @@ Value* Lowering::value(const Tree& tree, TypeRef hint) {
 
 MeaningRef Lowering::meaning(const Tree& tree, TypeRef hint) {
     switch (tree.kind) {
-        case Var: return look_up(tree.name(), tree.range);
-        case Select: return attribute(meaning(tree[0]), tree[1].text, tree.range);
-        case Apply: return apply(tree, hint);
-        case Subscript: return subscript(tree, hint);
-        default: return simple(plain(tree, hint));
+    case Var: return look_up(tree.name(), tree.range);
+    case Select: return attribute(meaning(tree[0]), tree[1].text, tree.range);
+    case Apply: return apply(tree, hint);
+    case Subscript: return subscript(tree, hint);
+    default: return simple(plain(tree, hint));
     }
 }
 bool meaningful(const std::string& name) {
@@ -253,7 +304,7 @@ bool meaningful(const std::string& name) {
 
 void lower(const Tree& definition, Resolver& resolver, Function& function, script::Class* self) {
     std::string name = function.name;
-    if (self) {   // "Net.forward"
+    if (self) { // "Net.forward"
         const size_t dot = name.rfind('.', name.rfind('.') - 1);
         if (dot != std::string::npos) name = name.substr(dot + 1);
     } else name = name.substr(name.rfind('.') + 1);
@@ -265,4 +316,4 @@ void lower(const Tree& definition, Resolver& resolver, Function& function, scrip
     clean_up(*function.graph);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

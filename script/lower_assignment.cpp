@@ -15,7 +15,8 @@ size_t Lowering::check_targets(const Tree& targets, const script::Range& range) 
         else fail_at(target->range, "lhs of assignment must be a variable, subscript, or starred expression");
     }
     if (starred > 1) fail_at(range, "Only one starred expression is allowed on the lhs");
-    if (starred && !plain) fail_at(range, "A Starred expression may only appear on the lhs within the presence of another non-starred expression");
+    if (starred && !plain)
+        fail_at(range, "A Starred expression may only appear on the lhs within the presence of another non-starred expression");
     return starred;
 }
 
@@ -32,26 +33,27 @@ void Lowering::assign(const Tree& tree) {
 void Lowering::assign_one(const Tree& target, const Tree& right, const script::Range& range, TypeRef type, const std::string* temporary) {
     const auto given = [&]() -> MeaningRef { return temporary ? look_up(*temporary, right.range) : meaning(right, type); };
     switch (target.kind) {
-        case Var: set(target.range, target.name(), given(), type); break;
-        case TupleLiteral: {
-            const size_t starred = check_targets(target[0], target.range);
-            assign_tuple(target, given(), right.range, starred);
-            break;
-        }
-        case Subscript: store_item(range, target, as_value(given(), right.range)); break;
-        case Select: {
-            const MeaningRef object = meaning(target[0]);
-            set_member(object, target[1].text, as_value(given(), right.range), range);
-            break;
-        }
-        default: fail_at(target.range, "unexpected expression on left-hand side of assignment");
+    case Var: set(target.range, target.name(), given(), type); break;
+    case TupleLiteral: {
+        const size_t starred = check_targets(target[0], target.range);
+        assign_tuple(target, given(), right.range, starred);
+        break;
+    }
+    case Subscript: store_item(range, target, as_value(given(), right.range)); break;
+    case Select: {
+        const MeaningRef object = meaning(target[0]);
+        set_member(object, target[1].text, as_value(given(), right.range), range);
+        break;
+    }
+    default: fail_at(target.range, "unexpected expression on left-hand side of assignment");
     }
 }
 
 void Lowering::assign_tuple(const Tree& target, const MeaningRef& right, const script::Range& range, size_t starred) {
     const size_t wanted = target[0].size() - starred;
     const std::vector<MeaningRef> parts = as_tuple(right, range, starred ? 0 : wanted);
-    if (parts.size() < wanted) fail_at(target.range, "need %s%zu values to unpack but found only %zu", starred ? "at least " : "", wanted, parts.size());
+    if (parts.size() < wanted)
+        fail_at(target.range, "need %s%zu values to unpack but found only %zu", starred ? "at least " : "", wanted, parts.size());
     if (parts.size() > wanted && !starred) fail_at(target.range, "too many values to unpack: need %zu but found %zu", wanted, parts.size());
     size_t i = 0;
     for (const Tree* each : target[0].parts) {
@@ -75,7 +77,8 @@ std::vector<MeaningRef> Lowering::as_tuple(const MeaningRef& meaning, const scri
     if (meaning->kind == Meaning::Several) return meaning->parts;
     Value* value = as_value(meaning, range);
     std::vector<MeaningRef> parts;
-    if (value->type->is(TypeKind::Tuple)) for (Value* part : unpack_tuple(graph_, value)) parts.push_back(simple(part));
+    if (value->type->is(TypeKind::Tuple))
+        for (Value* part : unpack_tuple(graph_, value)) parts.push_back(simple(part));
     else if (value->type->is(TypeKind::List)) {
         if (!hint) fail_at(range, "cannot statically infer the expected size of a list in this context");
         Node* node = graph_.insert(graph_.create("prim::ListUnpack", {value}, 0));
@@ -90,13 +93,16 @@ void Lowering::store_item(const script::Range& range, const Tree& target, Value*
         std::vector<Value*> indices;
         Value* sliced = index(target.range, container, target[1], indices);
         switch (right->type->kind) {
-            case TypeKind::Number: case TypeKind::Int: case TypeKind::Bool: case TypeKind::Float: {
-                Value* dtype = call_builtin(graph_, {}, "prim::dtype", {sliced});
-                Value* device = call_builtin(graph_, {}, "prim::device", {sliced});
-                right = call_builtin(graph_, {}, "aten::tensor", {right}, {Given(dtype, "dtype"), Given(device, "device")});
-                break;
-            }
-            default: break;
+        case TypeKind::Number:
+        case TypeKind::Int:
+        case TypeKind::Bool:
+        case TypeKind::Float: {
+            Value* dtype = call_builtin(graph_, {}, "prim::dtype", {sliced});
+            Value* device = call_builtin(graph_, {}, "prim::device", {sliced});
+            right = call_builtin(graph_, {}, "aten::tensor", {right}, {Given(dtype, "dtype"), Given(device, "device")});
+            break;
+        }
+        default: break;
         }
         if (indices.empty()) builtin(range, "aten::copy_", {sliced, right});
         else builtin(range, "aten::index_put_", {sliced, list_of_values(optional_of(type_of(TypeKind::Tensor)), indices), right});
@@ -106,36 +112,44 @@ void Lowering::store_item(const script::Range& range, const Tree& target, Value*
         call(member(holder(container), "__setitem__", target.range), range, {value(target[1][0]), right}, {});
         return;
     }
-    if (target[1].size() != 1 || target[1][0].is(Slice)) fail_at(target[1].range, "Sliced expression not yet supported for subscripted assignment. File a bug if you want this");
-    if (container->type->is(TypeKind::Tuple)) fail_at(target.range, "%s does not support subscripted assignment", repr(container->type).c_str());
+    if (target[1].size() != 1 || target[1][0].is(Slice))
+        fail_at(target[1].range, "Sliced expression not yet supported for subscripted assignment. File a bug if you want this");
+    if (container->type->is(TypeKind::Tuple))
+        fail_at(target.range, "%s does not support subscripted assignment", repr(container->type).c_str());
     builtin(range, "aten::_set_item", {Given(container, "self"), Given(value(target[1][0]), "idx"), right});
 }
 
 const char* Lowering::augmented(Kind kind, TypeRef type) {
     const bool in_place = type->is(TypeKind::Tensor) || type->is(TypeKind::List);
     switch (kind) {
-        case '+': return in_place ? "aten::add_" : "aten::add";
-        case '-': return in_place ? "aten::sub_" : "aten::sub";
-        case '/': return in_place ? "aten::div_" : "aten::div";
-        case '*': return in_place ? "aten::mul_" : "aten::mul";
-        case '%': return in_place ? "aten::fmod_" : "aten::fmod";
-        case '|': return in_place ? "aten::bitwise_or" : "aten::__or__";
-        case '&': return in_place ? "aten::bitwise_and" : "aten::__and__";
-        case '^': return in_place ? "aten::bitwise_xor" : "aten::__xor__";
-        case LShift: return "aten::__lshift__";
-        case RShift: return in_place ? "aten::__irshift__" : "aten::__rshift__";
-        default: return "aten::pow";
+    case '+': return in_place ? "aten::add_" : "aten::add";
+    case '-': return in_place ? "aten::sub_" : "aten::sub";
+    case '/': return in_place ? "aten::div_" : "aten::div";
+    case '*': return in_place ? "aten::mul_" : "aten::mul";
+    case '%': return in_place ? "aten::fmod_" : "aten::fmod";
+    case '|': return in_place ? "aten::bitwise_or" : "aten::__or__";
+    case '&': return in_place ? "aten::bitwise_and" : "aten::__and__";
+    case '^': return in_place ? "aten::bitwise_xor" : "aten::__xor__";
+    case LShift: return "aten::__lshift__";
+    case RShift: return in_place ? "aten::__irshift__" : "aten::__rshift__";
+    default: return "aten::pow";
     }
 }
 
 /// left += right: what the name is given.
 MeaningRef Lowering::combined(const Tree& tree, Value* left, Value* right) {
-    static constexpr struct { Kind kind; char in_place[13]; char method[13]; } methods[] = {
-        {'+', "__iadd__", "__add__"}, {'-', "__isub__", "__sub__"}, {'/', "__itruediv__", "__truediv__"}, {'*', "__imul__", "__mul__"}, {'%', "__imod__", "__mod__"},
-        {'|', "__ior__", "__or__"}, {'&', "__iand__", "__and__"}, {'^', "__ixor__", "__xor__"}, {LShift, "__ilshift__", "__lshift__"}, {RShift, "__irshift__", "__rshift__"}, {Pow, "__ipow__", "__pow__"}};
+    static constexpr struct {
+        Kind kind;
+        char in_place[13];
+        char method[13];
+    } methods[] = {{'+', "__iadd__", "__add__"},          {'-', "__isub__", "__sub__"}, {'/', "__itruediv__", "__truediv__"},
+                   {'*', "__imul__", "__mul__"},          {'%', "__imod__", "__mod__"}, {'|', "__ior__", "__or__"},
+                   {'&', "__iand__", "__and__"},          {'^', "__ixor__", "__xor__"}, {LShift, "__ilshift__", "__lshift__"},
+                   {RShift, "__irshift__", "__rshift__"}, {Pow, "__ipow__", "__pow__"}};
     if (left->type->is(TypeKind::Class) && left->type->definition)
         for (const auto& each : methods)
-            if (tree[1].is(each.kind)) return magic(left->type->definition->signature(each.in_place) ? each.in_place : each.method, tree.range, {left, right});
+            if (tree[1].is(each.kind))
+                return magic(left->type->definition->signature(each.in_place) ? each.in_place : each.method, tree.range, {left, right});
     if (tree[1].is('+') && left->type->is(TypeKind::Tuple) && right->type->is(TypeKind::Tuple)) {
         std::vector<Value*> parts = unpack_tuple(graph_, left);
         for (Value* part : unpack_tuple(graph_, right)) parts.push_back(part);
@@ -168,8 +182,11 @@ void Lowering::augment(const Tree& tree) {
             return;
         }
         const TypeRef type = container->type;
-        if (target[1].size() != 1) fail_at(target[1].range, "Sliced expression not yet supported for %s augmented assignment. File a bug if you want this", repr(type).c_str());
-        if (!type->is(TypeKind::List) && !type->is(TypeKind::Dict)) fail_at(target.range, "%s does not support augmented assignment.", repr(type).c_str());
+        if (target[1].size() != 1)
+            fail_at(target[1].range, "Sliced expression not yet supported for %s augmented assignment. File a bug if you want this",
+                    repr(type).c_str());
+        if (!type->is(TypeKind::List) && !type->is(TypeKind::Dict))
+            fail_at(target.range, "%s does not support augmented assignment.", repr(type).c_str());
         Value* place = value(target[1][0]);
         Value* right = value(tree[2]);
         Value* old = builtin(tree.range, "aten::__getitem__", {container, place});
@@ -183,4 +200,4 @@ void Lowering::augment(const Tree& tree) {
     } else fail_at(target.range, "unexpected expression on left-hand side of augmented assignment");
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -11,11 +11,12 @@ namespace {
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 /// Methods of nn.Module whose results are known one by one.
 bool lists_modules(const std::string& name) {
-    for (const char* each : {"items", "keys", "values", "children", "named_children", "modules", "named_modules", "buffers", "named_buffers", "parameters", "named_parameters"})
+    for (const char* each : {"items", "keys", "values", "children", "named_children", "modules", "named_modules", "buffers",
+                             "named_buffers", "parameters", "named_parameters"})
         if (name == each) return true;
     return false;
 }
-}  // namespace
+} // namespace
 
 Value* Lowering::get_attribute(Value* self, const Class::Attribute& attribute) {
     Node* node = graph_.create_with("prim::GetAttr", attribute.type, {self});
@@ -51,11 +52,13 @@ MeaningRef Lowering::try_member(const MeaningRef& base, const std::string& name,
         return made;
     }
     // A container's own items() is that of Python's class: what stands for it here comes first.
-    const bool listed = of.kind == Class::Module && !of.methods.count(name) && (of.holds == Class::Dict || (name != "items" && name != "keys" && name != "values"));
+    const bool listed = of.kind == Class::Module && !of.methods.count(name) &&
+                        (of.holds == Class::Dict || (name != "items" && name != "keys" && name != "values"));
     if (!listed || !lists_modules(name))
         if (of.signature(name)) return named(Meaning::Method, name, self);
     if (const auto constant = of.constants.find(name); constant != of.constants.end()) return constant_meaning(constant->second, range);
-    if (const auto property = of.properties.find(name); property != of.properties.end()) return call_method(self, {property->second.getter}, range, {}, {});
+    if (const auto property = of.properties.find(name); property != of.properties.end())
+        return call_method(self, {property->second.getter}, range, {}, {});
     if (listed && lists_modules(name)) {
         const auto pairs = [&](const Held& held) {
             MeaningRef all = named(Meaning::Several, "");
@@ -80,7 +83,8 @@ MeaningRef Lowering::try_member(const MeaningRef& base, const std::string& name,
                 all.names->parts.push_back(simple(graph_.constant(Item(path), range)));
                 all.modules->parts.push_back(each);
                 for (const Class::Attribute& below : std::vector<Class::Attribute>(each->value->type->definition->attributes))
-                    if (is_module(below.type)) visit(holder(get_attribute(each->value, below)), path.empty() ? below.name : path + "." + below.name);
+                    if (is_module(below.type))
+                        visit(holder(get_attribute(each->value, below)), path.empty() ? below.name : path + "." + below.name);
             };
             visit(base, "");
             return ready(name == "modules" ? all.modules : pairs(all));
@@ -104,13 +108,16 @@ MeaningRef Lowering::try_member(const MeaningRef& base, const std::string& name,
 MeaningRef Lowering::member(const MeaningRef& base, const std::string& name, const script::Range& range) {
     if (MeaningRef found = try_member(base, name, range)) return found;
     Class& of = *base->value->type->definition;
-    if (of.kind == Class::Module) fail_at(range, "Module '%s' has no attribute '%s' %s", last_part(of.name).c_str(), name.c_str(), of.why_not(name).c_str());
-    fail_at(range, "'%s' object has no attribute or method '%s'. Did you forget to initialize an attribute in __init__()?", repr(base->value->type).c_str(), name.c_str());
+    if (of.kind == Class::Module)
+        fail_at(range, "Module '%s' has no attribute '%s' %s", last_part(of.name).c_str(), name.c_str(), of.why_not(name).c_str());
+    fail_at(range, "'%s' object has no attribute or method '%s'. Did you forget to initialize an attribute in __init__()?",
+            repr(base->value->type).c_str(), name.c_str());
 }
 
 void Lowering::set_member(const MeaningRef& base, const std::string& name, Value* value, const script::Range& range) {
     Value* self = as_value(base, range);
-    if (!self->type->is(TypeKind::Class) || !self->type->definition) fail_at(range, "Tried to set an attribute: %s on a non-class: %s", name.c_str(), repr(self->type).c_str());
+    if (!self->type->is(TypeKind::Class) || !self->type->definition)
+        fail_at(range, "Tried to set an attribute: %s on a non-class: %s", name.c_str(), repr(self->type).c_str());
     Class& of = *self->type->definition;
     int place = of.place_of(name);
     if (place < 0) {
@@ -119,21 +126,26 @@ void Lowering::set_member(const MeaningRef& base, const std::string& name, Value
             call_method(self, {property->second.setter}, range, {value}, {});
             return;
         }
-        if (!of.open || &of != self_) fail_at(range, "Tried to set nonexistent attribute: %s. Did you forget to initialize it in __init__()?", name.c_str());
-        if (graph_.insert_point->block != graph_.block) fail_at(range, "First assignment cannot be in a control-flow block. Initialize the field at the top level first");
-        of.attributes.push_back({name, value->type->inferred ? type_of(TypeKind::Tensor) : value->type, false, false});   // an annotation said what a literal is, no more
+        if (!of.open || &of != self_)
+            fail_at(range, "Tried to set nonexistent attribute: %s. Did you forget to initialize it in __init__()?", name.c_str());
+        if (graph_.insert_point->block != graph_.block)
+            fail_at(range, "First assignment cannot be in a control-flow block. Initialize the field at the top level first");
+        of.attributes.push_back({name, value->type->inferred ? type_of(TypeKind::Tensor) : value->type, false,
+                                 false}); // an annotation said what a literal is, no more
         place = static_cast<int>(of.attributes.size() - 1);
     }
     const TypeRef wanted = of.attributes[static_cast<size_t>(place)].type, given = value->type;
     value = convert(graph_, range, wanted, value, true);
-    if (!is_subtype(value->type, wanted)) fail_at(range, "Wrong type for attribute assignment. Expected %s but got %s", repr(wanted).c_str(), repr(given).c_str());
+    if (!is_subtype(value->type, wanted))
+        fail_at(range, "Wrong type for attribute assignment. Expected %s but got %s", repr(wanted).c_str(), repr(given).c_str());
     Node* node = graph_.insert(graph_.create("prim::SetAttr", {self, value}, 0));
     node->attributes.push_back({"name", Item(name), {}});
 }
 
 // ---- calls
 
-MeaningRef Lowering::call_method(Value* self, const std::vector<std::string>& names, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
+MeaningRef Lowering::call_method(Value* self, const std::vector<std::string>& names, const script::Range& range,
+                                 const std::vector<Given>& positional, const std::vector<Given>& keywords) {
     std::vector<Given> all = {self};
     all.insert(all.end(), positional.begin(), positional.end());
     std::vector<const Signature*> signatures;
@@ -150,7 +162,8 @@ MeaningRef Lowering::call_method(Value* self, const std::vector<std::string>& na
 }
 
 /// Its forward, between its hooks.
-MeaningRef Lowering::call_module(const MeaningRef& module, const script::Range& range, std::vector<Given> positional, const std::vector<Given>& keywords) {
+MeaningRef Lowering::call_module(const MeaningRef& module, const script::Range& range, std::vector<Given> positional,
+                                 const std::vector<Given>& keywords) {
     Value* self = module->value;
     Class& of = *self->type->definition;
     const auto run_forward = [&] { return call(member(module, "forward", range), range, positional, keywords); };
@@ -158,7 +171,9 @@ MeaningRef Lowering::call_module(const MeaningRef& module, const script::Range& 
     std::vector<Value*> values;
     for (const Given& each : positional) values.push_back(each.in(graph_));
     Value* input = tuple_of_values(values);
-    const auto run_hook = [&](Function* hook, const std::vector<Given>& given) { return as_value(call_functions(script(hook->name, hook), range, given, {}), range); };
+    const auto run_hook = [&](Function* hook, const std::vector<Given>& given) {
+        return as_value(call_functions(script(hook->name, hook), range, given, {}), range);
+    };
     for (Function* hook : of.pre_hooks) {
         Value* made = run_hook(hook, {self, input});
         if (!made->type->is(TypeKind::None)) input = made->type->is(TypeKind::Tuple) ? made : tuple_of_values({made});
@@ -175,7 +190,8 @@ MeaningRef Lowering::call_module(const MeaningRef& module, const script::Range& 
     return simple(output);
 }
 
-MeaningRef Lowering::call_functions(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
+MeaningRef Lowering::call_functions(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional,
+                                    const std::vector<Given>& keywords) {
     std::vector<Function*> functions = {callee->function};
     for (const MeaningRef& each : callee->parts) functions.push_back(each->function);
     std::vector<const Signature*> signatures;
@@ -195,41 +211,43 @@ MeaningRef Lowering::call_functions(const MeaningRef& callee, const script::Rang
     return simple(graph_.insert(graph_.create_with("prim::CallFunction", types[0], inputs)->at(range))->output());
 }
 
-MeaningRef Lowering::make_object(TypeRef type, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
+MeaningRef Lowering::make_object(TypeRef type, const script::Range& range, const std::vector<Given>& positional,
+                                 const std::vector<Given>& keywords) {
     if (!type->definition) fail_at(range, "a %s cannot be made in a script", repr(type).c_str());
     Class& of = *type->definition;
     switch (of.kind) {
-        case Class::NamedTuple: {
-            Signature signature;
-            signature.name = last_part(of.name);
-            for (size_t i = 0; i < of.attributes.size(); i++) {
-                Formal formal;
-                formal.name = of.attributes[i].name;
-                formal.type = of.attributes[i].type;
-                if (const size_t plain = of.attributes.size() - of.defaults.size(); i >= plain) {
-                    formal.has_default = true;
-                    formal.default_value = of.defaults[i - plain];
-                }
-                signature.formals.push_back(formal);
+    case Class::NamedTuple: {
+        Signature signature;
+        signature.name = last_part(of.name);
+        for (size_t i = 0; i < of.attributes.size(); i++) {
+            Formal formal;
+            formal.name = of.attributes[i].name;
+            formal.type = of.attributes[i].type;
+            if (const size_t plain = of.attributes.size() - of.defaults.size(); i >= plain) {
+                formal.has_default = true;
+                formal.default_value = of.defaults[i - plain];
             }
-            std::vector<TypeRef> types;
-            const std::vector<Value*> inputs = match_call(graph_, range, signature, positional, keywords, types);
-            return simple(graph_.insert(graph_.create_with("prim::TupleConstruct", type, inputs)->at(range))->output());
+            signature.formals.push_back(formal);
         }
-        case Class::Plain: {
-            Value* self = graph_.insert(graph_.create_with("prim::CreateObject", type)->at(range))->output();
-            if (!of.method("__init__")) fail_at(range, "Class %s does not have an __init__ function defined", last_part(of.name).c_str());
-            call_method(self, {"__init__"}, range, positional, keywords);
-            return simple(self);
-        }
-        case Class::Enum: fail_at(range, "Cannot call an enum class: '%s'", of.name.c_str());
-        default: fail_at(range, "Cannot instantiate class %s in a script function", last_part(of.name).c_str());
+        std::vector<TypeRef> types;
+        const std::vector<Value*> inputs = match_call(graph_, range, signature, positional, keywords, types);
+        return simple(graph_.insert(graph_.create_with("prim::TupleConstruct", type, inputs)->at(range))->output());
+    }
+    case Class::Plain: {
+        Value* self = graph_.insert(graph_.create_with("prim::CreateObject", type)->at(range))->output();
+        if (!of.method("__init__")) fail_at(range, "Class %s does not have an __init__ function defined", last_part(of.name).c_str());
+        call_method(self, {"__init__"}, range, positional, keywords);
+        return simple(self);
+    }
+    case Class::Enum: fail_at(range, "Cannot call an enum class: '%s'", of.name.c_str());
+    default: fail_at(range, "Cannot instantiate class %s in a script function", last_part(of.name).c_str());
     }
 }
 
-MeaningRef Lowering::call_foreign(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
+MeaningRef Lowering::call_foreign(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional,
+                                  const std::vector<Given>& keywords) {
     Outside function = *callee->outside;
-    if (function.kind == Outside::Unusable) {   // nothing is known of it: tensors, a tensor
+    if (function.kind == Outside::Unusable) { // nothing is known of it: tensors, a tensor
         Formal each;
         each.type = type_of(TypeKind::Tensor);
         function.signature.results.push_back(each);
@@ -240,8 +258,9 @@ MeaningRef Lowering::call_foreign(const MeaningRef& callee, const script::Range&
     }
     std::vector<TypeRef> types;
     std::vector<Value*> inputs = match_call(graph_, range, function.signature, positional, keywords, types);
-    if (function.constant.is_none()) {   // @unused
-        call_builtin(graph_, range, "prim::RaiseException", {Given(Item("This Python function is annotated to be ignored and cannot be run")), Given(Item())});
+    if (function.constant.is_none()) { // @unused
+        call_builtin(graph_, range, "prim::RaiseException",
+                     {Given(Item("This Python function is annotated to be ignored and cannot be run")), Given(Item())});
         return simple(uninitialized(types[0]));
     }
     if (callee->value) inputs.insert(inputs.begin(), callee->value);
@@ -251,7 +270,8 @@ MeaningRef Lowering::call_foreign(const MeaningRef& callee, const script::Range&
 }
 
 /// One of two functions by a flag that must be known here.
-MeaningRef Lowering::choose_function(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords) {
+MeaningRef Lowering::choose_function(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional,
+                                     const std::vector<Given>& keywords) {
     const Outside& choice = *callee->outside;
     bool flag = choice.constant.truth();
     const Given* given = choice.place < positional.size() ? &positional[choice.place] : nullptr;
@@ -259,7 +279,8 @@ MeaningRef Lowering::choose_function(const MeaningRef& callee, const script::Ran
         if (each.name == choice.name) given = &each;
     if (given) {
         const Item* known = given->value ? constant_of(given->value) : &given->constant;
-        if (!known || !known->is(Item::Tag::Bool)) fail_at(range, "argument for boolean dispatch must be a constant: '%s'", choice.name.c_str());
+        if (!known || !known->is(Item::Tag::Bool))
+            fail_at(range, "argument for boolean dispatch must be a constant: '%s'", choice.name.c_str());
         flag = known->truth();
     }
     return meaning_of(choice.parts[flag ? 0 : 1], callee->name, range);
@@ -274,15 +295,20 @@ void Lowering::with(const Tree& tree) {
         Value* object = value(expression);
         Node* enter = graph_.insert(graph_.create("prim::Enter", {object}));
         entered.push_back(object);
-        if (!object->type->is(TypeKind::Class) || !object->type->definition) fail_at(expression.range, "With item expression must return an object");
+        if (!object->type->is(TypeKind::Class) || !object->type->definition)
+            fail_at(expression.range, "With item expression must return an object");
         Class& of = *object->type->definition;
         const Signature *in = of.signature("__enter__"), *out = of.signature("__exit__");
-        if (!in || !out) fail_at(expression.range, "Object returned by with item expression does not define __enter__ and __exit__ methods");
+        if (!in || !out)
+            fail_at(expression.range, "Object returned by with item expression does not define __enter__ and __exit__ methods");
         if (in->formals.size() != 1) fail_at(expression.range, "__enter__ must have only one argument and one return value");
         if (out->formals.size() != 4) fail_at(expression.range, "__exit__ must have four arguments");
         for (size_t i = 1; i < 4; i++)
             if (!out->formals[i].type->is(TypeKind::Any))
-                fail_at(expression.range, "argument %zu of __exit__ must have Any type; TorchScript does not currently support passing exception type, value, or traceback to the __exit__ function.", i);
+                fail_at(expression.range,
+                        "argument %zu of __exit__ must have Any type; TorchScript does not currently support passing exception type, "
+                        "value, or traceback to the __exit__ function.",
+                        i);
         enter->output()->type = in->results[0].type;
         if ((*item)[1].present()) set((*item)[1][0].range, (*item)[1][0].name(), simple(enter->output()));
     }
@@ -290,4 +316,4 @@ void Lowering::with(const Tree& tree) {
     for (size_t i = entered.size(); i-- > 0;) graph_.insert(graph_.create("prim::Exit", {entered[i]}));
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

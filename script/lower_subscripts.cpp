@@ -11,7 +11,9 @@ using namespace kind_of;
 static std::vector<int64_t> places_of_slice(const int64_t* bounds, const bool* given, int64_t length, const Range& range) {
     const int64_t step = bounds[2];
     if (!step) fail_at(range, "slice step cannot be zero");
-    const auto place = [&](int64_t at) { return std::min(std::max(at < 0 ? at + length : at, step < 0 ? int64_t{-1} : int64_t{0}), step < 0 ? length - 1 : length); };
+    const auto place = [&](int64_t at) {
+        return std::min(std::max(at < 0 ? at + length : at, step < 0 ? int64_t{-1} : int64_t{0}), step < 0 ? length - 1 : length);
+    };
     const int64_t begin = given[0] ? place(bounds[0]) : step < 0 ? length - 1 : 0;
     const int64_t end = given[1] ? place(bounds[1]) : step < 0 ? -1 : length;
     std::vector<int64_t> all;
@@ -22,16 +24,20 @@ static std::vector<int64_t> places_of_slice(const int64_t* bounds, const bool* g
 MeaningRef Lowering::subscript(const Tree& tree, TypeRef hint) {
     const MeaningRef base = meaning(tree[0]);
     const Tree& parts = tree[1];
-    if ((base->kind == Meaning::Submodule || base->kind == Meaning::Several || (base->kind == Meaning::Type && base->type->is(TypeKind::Enum))) && parts.size() == 1 && !parts[0].is(Dots))
+    if ((base->kind == Meaning::Submodule || base->kind == Meaning::Several ||
+         (base->kind == Meaning::Type && base->type->is(TypeKind::Enum))) &&
+        parts.size() == 1 && !parts[0].is(Dots))
         if (MeaningRef found = held_item(base, parts[0], tree.range, hint)) return found;
     Value* container = as_value(base, tree[0].range);
     if (container->type->is(TypeKind::Class) && container->type->definition) {
         std::vector<Value*> places;
         for (const Tree* part : parts.parts) places.push_back(value(*part));
-        return call(member(holder(container), "__getitem__", tree.range), tree.range, {places.size() == 1 ? places[0] : tuple_of_values(places)}, {});
+        return call(member(holder(container), "__getitem__", tree.range), tree.range,
+                    {places.size() == 1 ? places[0] : tuple_of_values(places)}, {});
     }
     if (parts.size() != 1) {
-        if (!container->type->is(TypeKind::Tensor)) fail_at(tree.range, "Unsupported operation: attempted to use multidimensional indexing on a non-tensor type");
+        if (!container->type->is(TypeKind::Tensor))
+            fail_at(tree.range, "Unsupported operation: attempted to use multidimensional indexing on a non-tensor type");
         return simple(index_all(tree.range, container, parts));
     }
     if (parts[0].is(Slice)) {
@@ -45,7 +51,9 @@ MeaningRef Lowering::subscript(const Tree& tree, TypeRef hint) {
     return item(base, place, tree.range);
 }
 
-static bool any_of_interface(TypeRef hint) { return hint && hint->is(TypeKind::Class) && hint->definition && hint->definition->kind == Class::Interface; }
+static bool any_of_interface(TypeRef hint) {
+    return hint && hint->is(TypeKind::Class) && hint->definition && hint->definition->kind == Class::Interface;
+}
 
 /// A container's module by a place that is found when the script runs: one of an interface that all its modules have.
 MeaningRef Lowering::module_at(Value* container, Value* place, TypeRef hint, const script::Range& range) {
@@ -72,7 +80,9 @@ MeaningRef Lowering::held_item(const MeaningRef& base, const Tree& part, const s
             const Item* known = constant_of(name);
             if (!known && any_of_interface(hint)) return module_at(base->value, name, hint, range);
             if (!known || !known->is(Item::Tag::Str))
-                fail_at(range, "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For example, 'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict is supported, e.g. 'for k, v in self.items(): out = v(inp)'");
+                fail_at(range, "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For "
+                               "example, 'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict is "
+                               "supported, e.g. 'for k, v in self.items(): out = v(inp)'");
             const Held held = held_in(base->value, range);
             for (size_t i = 0; i < held.names->parts.size(); i++)
                 if (constant_of(held.names->parts[i]->value)->text() == known->text()) return held.modules->parts[i];
@@ -96,11 +106,13 @@ MeaningRef Lowering::held_item(const MeaningRef& base, const Tree& part, const s
             given[i] = true;
         }
         MeaningRef made = named(Meaning::Several, "");
-        for (int64_t at : places_of_slice(bounds, given, static_cast<int64_t>(all->parts.size()), range)) made->parts.push_back(all->parts[static_cast<size_t>(at)]);
+        for (int64_t at : places_of_slice(bounds, given, static_cast<int64_t>(all->parts.size()), range))
+            made->parts.push_back(all->parts[static_cast<size_t>(at)]);
         return made;
     }
     Value* index = value(part);
-    if (base->kind == Meaning::Submodule && !constant_of(index) && any_of_interface(hint)) return module_at(base->value, index, hint, range);
+    if (base->kind == Meaning::Submodule && !constant_of(index) && any_of_interface(hint))
+        return module_at(base->value, index, hint, range);
     if (base->kind == Meaning::Several && !constant_of(index)) return simple(tuple_item(range, as_value(base, range), index));
     return item(all, index, range);
 }
@@ -112,10 +124,13 @@ Value* Lowering::tuple_item(const script::Range& range, Value* tuple, Value* pla
     TypeRef type = parts.empty() ? nullptr : parts[0];
     if (known) {
         const int64_t length = static_cast<int64_t>(parts.size()), at = known->integer() < 0 ? known->integer() + length : known->integer();
-        if (at < 0 || at >= length) fail_at(range, "Tuple index out of range. Tuple is length %ld and index is %ld", static_cast<long>(length), static_cast<long>(known->integer()));
+        if (at < 0 || at >= length)
+            fail_at(range, "Tuple index out of range. Tuple is length %ld and index is %ld", static_cast<long>(length),
+                    static_cast<long>(known->integer()));
         type = parts[static_cast<size_t>(at)];
     } else if (!type || !converts_to_list(tuple->type, list_of(type)))
-        fail_at(range, "Cannot index into a %s with a non-integer literal because we cannot resolve the output type", repr(tuple->type).c_str());
+        fail_at(range, "Cannot index into a %s with a non-integer literal because we cannot resolve the output type",
+                repr(tuple->type).c_str());
     return graph_.insert(graph_.create_with("prim::TupleIndex", type, {tuple, place}))->output();
 }
 
@@ -163,14 +178,17 @@ Value* Lowering::index(const script::Range& range, Value* tensor, const Tree& pa
     const auto visit = [&](size_t i, int64_t dim, bool reverse) -> int64_t {
         dims[i] = dim;
         if (parts[i].is(Slice)) return reverse ? dim - 1 : dim + 1;
-        if (!parts[i].is(Const)) meaning(parts[i]);   // TorchScript looks twice: first whether it is a slice
+        if (!parts[i].is(Const)) meaning(parts[i]); // TorchScript looks twice: first whether it is a slice
         Value* place = value(parts[i], parts[i].is(None) ? type_of(TypeKind::None) : nullptr);
         if (place->type->is(TypeKind::List)) place = call_builtin(graph_, {}, "aten::tensor", {place}, {Given(Item(int64_t{4}), "dtype")});
         values[i] = place;
         if (place->type->is(TypeKind::None)) return reverse ? dim : dim + 1;
         if (place->type->is(TypeKind::Int)) return reverse ? dim - 1 : dim;
         if (!is_subtype(place->type, optional_of(type_of(TypeKind::Tensor))))
-            fail_at(range, "Unsupported operation: indexing tensor with unsupported index type '%s'. Only ints, slices, lists and tensors are supported", repr(place->type).c_str());
+            fail_at(range,
+                    "Unsupported operation: indexing tensor with unsupported index type '%s'. Only ints, slices, lists and tensors are "
+                    "supported",
+                    repr(place->type).c_str());
         if (reverse) fail_at(range, "Ellipses followed by tensor indexing is currently not supported");
         return dim + 1;
     };
@@ -198,4 +216,4 @@ Value* Lowering::index(const script::Range& range, Value* tensor, const Tree& pa
     return tensor;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

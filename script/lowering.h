@@ -17,17 +17,42 @@ using MeaningRef = std::shared_ptr<Meaning>;
 
 /// What an expression is that need not be a value: a function, a range, a module.
 struct Meaning {
-    enum Kind { Simple, Builtin, Cast, Print, Special, Range, Zip, Several, Module, Exception, Message, Script, Type, Submodule, Method, Choice, Foreign, Unusable, Ready, Nothing } kind;
-    Value* value = nullptr;              // Simple, Message, Submodule; self of a Builtin and of a Method
-    std::string name = {};               // of the builtin, the form, the module (dotted)
-    std::vector<MeaningRef> parts = {};  // of a Zip, of Several; what calling a Ready gives; further overloads of a Script
+    enum Kind {
+        Simple,
+        Builtin,
+        Cast,
+        Print,
+        Special,
+        Range,
+        Zip,
+        Several,
+        Module,
+        Exception,
+        Message,
+        Script,
+        Type,
+        Submodule,
+        Method,
+        Choice,
+        Foreign,
+        Unusable,
+        Ready,
+        Nothing
+    } kind;
+    Value* value = nullptr;             // Simple, Message, Submodule; self of a Builtin and of a Method
+    std::string name = {};              // of the builtin, the form, the module (dotted)
+    std::vector<MeaningRef> parts = {}; // of a Zip, of Several; what calling a Ready gives; further overloads of a Script
     Value *start = nullptr, *stop = nullptr, *step = nullptr, *qualified = nullptr;
-    bool only_stop = false, counts = false;   // of a Range: `counts` those of enumerate
+    bool only_stop = false, counts = false; // of a Range: `counts` those of enumerate
     Function* function = nullptr;
     TypeRef type = nullptr;
-    std::shared_ptr<const Outside> outside = {};   // of a Choice, a Foreign
+    std::shared_ptr<const Outside> outside = {}; // of a Choice, a Foreign
 };
-inline MeaningRef simple(Value* value) { auto made = std::make_shared<Meaning>(Meaning{Meaning::Simple}); made->value = value; return made; }
+inline MeaningRef simple(Value* value) {
+    auto made = std::make_shared<Meaning>(Meaning{Meaning::Simple});
+    made->value = value;
+    return made;
+}
 inline MeaningRef named(Meaning::Kind kind, const std::string& name, Value* self = nullptr) {
     auto made = std::make_shared<Meaning>(Meaning{kind});
     made->name = name;
@@ -35,7 +60,10 @@ inline MeaningRef named(Meaning::Kind kind, const std::string& name, Value* self
     return made;
 }
 
-struct Refinement { std::string name; TypeRef type; };
+struct Refinement {
+    std::string name;
+    TypeRef type;
+};
 struct Refinements {
     std::vector<Refinement> yes, no;
     Refinements flipped() const { return {no, yes}; }
@@ -55,7 +83,11 @@ struct Refinements {
         return both;
     }
 };
-struct Condition { Value* value; Refinements refined; std::optional<bool> known; };
+struct Condition {
+    Value* value;
+    Refinements refined;
+    std::optional<bool> known;
+};
 
 struct Frame {
     Block* block;
@@ -69,14 +101,14 @@ using FrameRef = std::shared_ptr<Frame>;
 class Lowering {
 public:
     using Emit = std::function<void()>;
-    using Class = script::Class;         // not the kind of tree
+    using Class = script::Class; // not the kind of tree
 
-    Lowering(Resolver& resolver, Function& function, Class* self) : resolver_(resolver), function_(function), graph_(*function.graph), self_(self) {}
+    Lowering(Resolver& resolver, Function& function, Class* self)
+        : resolver_(resolver), function_(function), graph_(*function.graph), self_(self) {}
 
     void run(const Tree& definition);
 
 private:
-
     // ---- names
 
     void push(Block* block) { frame_ = std::make_shared<Frame>(Frame{block, frame_, {}, {}, {}}); }
@@ -98,8 +130,12 @@ private:
     // ---- helpers
 
     Value* uninitialized(TypeRef type) { return graph_.insert(graph_.create_with("prim::Uninitialized", type))->output(); }
-    Value* unchecked_cast(Value* value, TypeRef type) { return graph_.insert(graph_.create_with("prim::unchecked_cast", type, {value}))->output(); }
-    Value* builtin(const script::Range& range, const char* name, const std::vector<Given>& arguments) { return call_builtin(graph_, range, name, arguments); }
+    Value* unchecked_cast(Value* value, TypeRef type) {
+        return graph_.insert(graph_.create_with("prim::unchecked_cast", type, {value}))->output();
+    }
+    Value* builtin(const script::Range& range, const char* name, const std::vector<Given>& arguments) {
+        return call_builtin(graph_, range, name, arguments);
+    }
     /// A number that the function needs once: at its beginning.
     Value* number(const Item& item, const script::Range& range);
     Value* as_value(const MeaningRef& meaning, const script::Range& range);
@@ -133,12 +169,14 @@ private:
     MeaningRef combined(const Tree& tree, Value* left, Value* right);
     void augment(const Tree& tree);
     /// int(x), bool(x): what is of that type already stays; lists, dicts and text are true where they have elements.
-    Value* cast(const script::Range& range, const std::string& name, const std::vector<Given>& positional, const std::vector<Given>& keywords);
+    Value* cast(const script::Range& range, const std::string& name, const std::vector<Given>& positional,
+                const std::vector<Given>& keywords);
     // ---- conditions
     Value* to_bool(const script::Range& range, Value* value);
     Condition condition(const Tree& tree);
     Condition is_instance(const Tree& tree);
-    Value* choose(const script::Range& range, const Condition& condition, const std::function<Value*()>& then, const std::function<Value*()>& otherwise);
+    Value* choose(const script::Range& range, const Condition& condition, const std::function<Value*()>& then,
+                  const std::function<Value*()>& otherwise);
     // ---- expressions
     Value* value(const Tree& tree, TypeRef hint = nullptr);
     MeaningRef meaning(const Tree& tree, TypeRef hint = nullptr);
@@ -146,7 +184,8 @@ private:
     std::vector<Given> arguments(const Tree& list);
     MeaningRef apply(const Tree& tree, TypeRef hint);
     MeaningRef special(const std::string& form, const Tree& tree, TypeRef hint);
-    Value* fork(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
+    Value* fork(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional,
+                const std::vector<Given>& keywords);
     MeaningRef range_of(const script::Range& range, const std::vector<Value*>& values);
     Value* comprehension(const Tree& tree, TypeRef hint);
     Value* plain(const Tree& tree, TypeRef hint);
@@ -155,7 +194,8 @@ private:
     static Item number_of(const Tree& tree);
     Value* list_literal(const Tree& tree, TypeRef hint);
     Value* dict_literal(const Tree& tree, TypeRef hint);
-    MeaningRef call(const MeaningRef& callee, const script::Range& range, std::vector<Given> positional, const std::vector<Given>& keywords);
+    MeaningRef call(const MeaningRef& callee, const script::Range& range, std::vector<Given> positional,
+                    const std::vector<Given>& keywords);
     MeaningRef magic(const char* method, const script::Range& range, const std::vector<Given>& arguments);
     // ---- classes and modules
     MeaningRef holder(Value* value) { return is_module(value->type) ? named(Meaning::Submodule, "", value) : simple(value); }
@@ -163,13 +203,21 @@ private:
     MeaningRef member(const MeaningRef& base, const std::string& name, const script::Range& range);
     MeaningRef try_member(const MeaningRef& base, const std::string& name, const script::Range& range);
     void set_member(const MeaningRef& base, const std::string& name, Value* value, const script::Range& range);
-    MeaningRef call_method(Value* self, const std::vector<std::string>& names, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
-    MeaningRef call_module(const MeaningRef& module, const script::Range& range, std::vector<Given> positional, const std::vector<Given>& keywords);
-    MeaningRef call_functions(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
-    MeaningRef make_object(TypeRef type, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
-    MeaningRef call_foreign(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
-    MeaningRef choose_function(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional, const std::vector<Given>& keywords);
-    struct Held { MeaningRef names, modules; };
+    MeaningRef call_method(Value* self, const std::vector<std::string>& names, const script::Range& range,
+                           const std::vector<Given>& positional, const std::vector<Given>& keywords);
+    MeaningRef call_module(const MeaningRef& module, const script::Range& range, std::vector<Given> positional,
+                           const std::vector<Given>& keywords);
+    MeaningRef call_functions(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional,
+                              const std::vector<Given>& keywords);
+    MeaningRef make_object(TypeRef type, const script::Range& range, const std::vector<Given>& positional,
+                           const std::vector<Given>& keywords);
+    MeaningRef call_foreign(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional,
+                            const std::vector<Given>& keywords);
+    MeaningRef choose_function(const MeaningRef& callee, const script::Range& range, const std::vector<Given>& positional,
+                               const std::vector<Given>& keywords);
+    struct Held {
+        MeaningRef names, modules;
+    };
     Held held_in(Value* module, const script::Range& range);
     void with(const Tree& tree);
     // ---- subscripts
@@ -186,8 +234,8 @@ private:
     Resolver& resolver_;
     Function& function_;
     Graph& graph_;
-    Class* self_;                        // that the function is a method of
-    Trees trees_;                        // of what is written for something else
+    Class* self_; // that the function is a method of
+    Trees trees_; // of what is written for something else
     FrameRef frame_;
     TypeRef declared_ = nullptr, merged_ = nullptr;
     std::unordered_set<const Block*> exits_;
@@ -196,4 +244,4 @@ private:
     int loops_ = 0, unrolled_ = 0;
 };
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -12,7 +12,10 @@ namespace {
 
 TypeRef unwrapped(TypeRef type) { return type->is(TypeKind::Optional) ? type->element() : type; }
 
-struct Matched { std::vector<Value*> inputs; std::vector<TypeRef> results; };
+struct Matched {
+    std::vector<Value*> inputs;
+    std::vector<TypeRef> results;
+};
 
 class Matcher {
 public:
@@ -43,7 +46,8 @@ public:
                             if (!item) return {};
                             items.push_back(item);
                         }
-                        made.inputs.push_back(graph_.insert(graph_.create_with("prim::ListConstruct", list_of(each.type), items))->output());
+                        made.inputs.push_back(
+                            graph_.insert(graph_.create_with("prim::ListConstruct", list_of(each.type), items))->output());
                         continue;
                     }
                 }
@@ -89,11 +93,16 @@ private:
     Value* argument(const Formal& formal, const Given& given) {
         Value* value = given.in(graph_);
         const TypeRef list = unwrapped(formal.type);
-        if (formal.repeat && list->is(TypeKind::List) && list->element() == value->type && (value->type->is(TypeKind::Int) || value->type->is(TypeKind::Float)))
-            value = graph_.insert(graph_.create_with("prim::ListConstruct", list_of(value->type), std::vector<Value*>(static_cast<size_t>(formal.repeat), value)))->output();
+        if (formal.repeat && list->is(TypeKind::List) && list->element() == value->type &&
+            (value->type->is(TypeKind::Int) || value->type->is(TypeKind::Float)))
+            value = graph_
+                        .insert(graph_.create_with("prim::ListConstruct", list_of(value->type),
+                                                   std::vector<Value*>(static_cast<size_t>(formal.repeat), value)))
+                        ->output();
         const std::string reason = script::match(formal.type, value->type, variables_);
         if (!reason.empty()) {
-            fail("Could not match type " + repr(value->type) + " to " + repr(formal.type) + " in argument '" + formal.name + "': " + reason + ".\n");
+            fail("Could not match type " + repr(value->type) + " to " + repr(formal.type) + " in argument '" + formal.name +
+                 "': " + reason + ".\n");
             return nullptr;
         }
         const TypeRef wanted = substitute(formal.type, variables_);
@@ -103,11 +112,14 @@ private:
         }
         value = convert(graph_, range_, wanted, value, conversions_);
         if (is_subtype(value->type, wanted)) return value;
-        std::string text = "Expected a value of type '" + repr(wanted) + "' for argument '" + formal.name + "' but instead found type '" + repr(value->type) + "'.\n";
+        std::string text = "Expected a value of type '" + repr(wanted) + "' for argument '" + formal.name + "' but instead found type '" +
+                           repr(value->type) + "'.\n";
         if (value->type->inferred)
-            text += "Inferred the value for argument '" + formal.name + "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
+            text += "Inferred the value for argument '" + formal.name +
+                    "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
         if (value->type->is(TypeKind::List) && value->type->element()->is(TypeKind::Tensor))
-            text += "Empty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)\n";
+            text += "Empty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of another "
+                    "type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)\n";
         fail(text);
         return nullptr;
     }
@@ -131,7 +143,7 @@ std::string indented(const std::string& text) {
     return out;
 }
 
-}  // namespace
+} // namespace
 
 bool converts_to_list(TypeRef type, TypeRef list) {
     if (!list->is(TypeKind::List)) return false;
@@ -154,16 +166,19 @@ Value* convert(Graph& graph, const Range& range, TypeRef type, Value* value, boo
     if (type->is(TypeKind::Optional) && !value->type->is(TypeKind::Optional) && !value->type->is(TypeKind::None))
         return convert(graph, range, type->element(), value, conversions);
     // `[]` is a list of whatever is wanted. What a comprehension began with has a use: it was appended to.
-    if (type->is(TypeKind::List) && value->node->is("prim::ListConstruct") && value->node->inputs.empty() && value->uses.empty() && !is_subtype(value->type, type)) {
+    if (type->is(TypeKind::List) && value->node->is("prim::ListConstruct") && value->node->inputs.empty() && value->uses.empty() &&
+        !is_subtype(value->type, type)) {
         TypeVariables variables;
-        if (const TypeRef wanted = substitute(type, variables)) value = graph.insert(graph.create_with("prim::ListConstruct", wanted))->output();
+        if (const TypeRef wanted = substitute(type, variables))
+            value = graph.insert(graph.create_with("prim::ListConstruct", wanted))->output();
     }
     if (value->type->is(TypeKind::Tuple)) {
         if (const TypeRef list = unwrapped(type); converts_to_list(value->type, list)) {
             const std::vector<Value*> parts = unpack_tuple(graph, value);
             value = graph.insert(graph.create_with("prim::ListConstruct", list_of(list->element()), parts))->output();
         }
-        if (type->is(TypeKind::Tuple) && value->type->is(TypeKind::Tuple) && !is_subtype(value->type, type) && type->parts.size() == value->type->parts.size()) {
+        if (type->is(TypeKind::Tuple) && value->type->is(TypeKind::Tuple) && !is_subtype(value->type, type) &&
+            type->parts.size() == value->type->parts.size()) {
             std::vector<Value*> parts = unpack_tuple(graph, value);
             std::vector<TypeRef> types;
             for (size_t i = 0; i < parts.size(); i++) {
@@ -174,15 +189,16 @@ Value* convert(Graph& graph, const Range& range, TypeRef type, Value* value, boo
         }
     }
     if (!conversions) return value;
-    const bool tensor = value->type->is(TypeKind::Tensor), truth = value->type->is(TypeKind::Bool), number = value->type->is(TypeKind::Number) || truth;
+    const bool tensor = value->type->is(TypeKind::Tensor), truth = value->type->is(TypeKind::Bool),
+               number = value->type->is(TypeKind::Number) || truth;
     const char* by = nullptr;
     switch (type->kind) {
-        case TypeKind::Float: by = tensor ? "aten::FloatImplicit" : number ? "aten::Float" : nullptr; break;
-        case TypeKind::Complex: by = tensor ? "aten::ComplexImplicit" : number && !truth ? "aten::Complex" : nullptr; break;
-        case TypeKind::Int: by = tensor ? "aten::IntImplicit" : number ? "aten::Int" : nullptr; break;
-        case TypeKind::Number: by = tensor ? "aten::ScalarImplicit" : truth ? "aten::Int" : nullptr; break;
-        case TypeKind::Device: by = value->type->is(TypeKind::Str) ? "aten::device" : nullptr; break;
-        default: break;
+    case TypeKind::Float: by = tensor ? "aten::FloatImplicit" : number ? "aten::Float" : nullptr; break;
+    case TypeKind::Complex: by = tensor ? "aten::ComplexImplicit" : number && !truth ? "aten::Complex" : nullptr; break;
+    case TypeKind::Int: by = tensor ? "aten::IntImplicit" : number ? "aten::Int" : nullptr; break;
+    case TypeKind::Number: by = tensor ? "aten::ScalarImplicit" : truth ? "aten::Int" : nullptr; break;
+    case TypeKind::Device: by = value->type->is(TypeKind::Str) ? "aten::device" : nullptr; break;
+    default: break;
     }
     return by ? call_builtin(graph, range, by, {value}) : value;
 }
@@ -205,7 +221,8 @@ static size_t match_any(Graph& graph, const Range& range, const std::vector<cons
     std::string why;
     for (const Signature* each : all) Matcher(graph, range, *each, true, &why).match(positional, keywords, self);
     if (all.size() == 1) fail_at(range, "%s", why.c_str());
-    fail_at(range, "Arguments for call are not valid.\nThe following variants are available:\n%s\nThe original call is", indented(why).c_str());
+    fail_at(range, "Arguments for call are not valid.\nThe following variants are available:\n%s\nThe original call is",
+            indented(why).c_str());
 }
 
 size_t match_calls(Graph& graph, const Range& range, const std::vector<const Signature*>& all, const std::vector<Given>& positional,
@@ -221,7 +238,10 @@ Value* call_builtin(Graph& graph, const Range& range, const std::string& name, c
                     const std::vector<Given>& keywords, const Given* self) {
     const std::vector<const Signature*>& all = signatures_of(name);
     if (all.empty())
-        fail_at(range, "Unknown builtin op: %s.\nCould not find any similar ops to %s. This op may not exist or may not be currently supported in TorchScript.\n", name.c_str(), name.c_str());
+        fail_at(range,
+                "Unknown builtin op: %s.\nCould not find any similar ops to %s. This op may not exist or may not be currently supported in "
+                "TorchScript.\n",
+                name.c_str(), name.c_str());
     Matched matched;
     const Signature* found = all[match_any(graph, range, all, positional, keywords, self, matched)];
     if (found->script) return insert_graph(graph, *found->script->graph, matched.inputs)[0];
@@ -230,7 +250,7 @@ Value* call_builtin(Graph& graph, const Range& range, const std::string& name, c
     for (TypeRef type : matched.results) node->add_output(type);
     if (node->outputs.size() == 1) return node->output();
     std::vector<TypeRef> types;
-    std::vector<std::string> names;      // "(Tensor values, Tensor indices)": a named tuple
+    std::vector<std::string> names; // "(Tensor values, Tensor indices)": a named tuple
     for (const Value* output : node->outputs) types.push_back(output->type);
     for (const Formal& result : found->results)
         if (!result.name.empty()) names.push_back(result.name);
@@ -255,4 +275,4 @@ const Signature* Node::schema() const {
     return nullptr;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

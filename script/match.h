@@ -25,8 +25,8 @@ size_t match_calls(Graph& graph, const Range& range, const std::vector<const Sig
                    const std::vector<Given>& keywords, std::vector<Value*>& inputs, std::vector<TypeRef>& results);
 /// A call of one of a builtin's overloads; none or many results become a tuple.
 KINDLING_VISIBLE Value* call_builtin(Graph& graph, const Range& range, const std::string& name, const std::vector<Given>& positional,
-                    const std::vector<Given>& keywords = {}, const Given* self = nullptr);
+                                     const std::vector<Given>& keywords = {}, const Given* self = nullptr);
 bool converts_to_list(TypeRef type, TypeRef list);
 std::vector<Value*> unpack_tuple(Graph& graph, Value* tuple);
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -21,8 +21,13 @@ bool takes(TypeRef type) {
 
 /// Whether a node might be lowered, by its kind alone: what stands here is a guess that costs nothing, `lower_loop` decides.
 bool hopeful(const Node* node) {
-    static constexpr char kinds[][24] = {"prim::Constant", "prim::If", "prim::Loop", "prim::RaiseException", "prim::ListConstruct", "prim::TupleConstruct",
-                                         "prim::Uninitialized", "prim::unchecked_cast", "prim::dtype", "prim::device", "prim::shape", "prim::min", "prim::max", "prim::abs"};
+    static constexpr char kinds[][24] = {"prim::Constant",      "prim::If",
+                                         "prim::Loop",          "prim::RaiseException",
+                                         "prim::ListConstruct", "prim::TupleConstruct",
+                                         "prim::Uninitialized", "prim::unchecked_cast",
+                                         "prim::dtype",         "prim::device",
+                                         "prim::shape",         "prim::min",
+                                         "prim::max",           "prim::abs"};
     for (const char* kind : kinds)
         if (node->kind == kind) return true;
     return node->kind.compare(0, 6, "aten::") == 0;
@@ -31,7 +36,9 @@ bool hopeful(const Block* block) {
     for (const Node* node = block->first(); node != block->end; node = node->next) {
         if (!hopeful(node)) return false;
         for (const Value* output : node->outputs)
-            if (output->type->is(TypeKind::Dict) || output->type->is(TypeKind::Class) || output->type->is(TypeKind::Str) || output->type->is(TypeKind::Any) || output->type->is(TypeKind::Future)) return false;
+            if (output->type->is(TypeKind::Dict) || output->type->is(TypeKind::Class) || output->type->is(TypeKind::Str) ||
+                output->type->is(TypeKind::Any) || output->type->is(TypeKind::Future))
+                return false;
         for (const Block* inner : node->blocks)
             if (!hopeful(inner)) return false;
     }
@@ -64,12 +71,15 @@ void find_operators(const Block* block, std::vector<const kindling::Operator*>& 
     }
 }
 
-struct Extent { uintptr_t from, to; };
+struct Extent {
+    uintptr_t from, to;
+};
 Extent extent_of(const TensorImpl* impl) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(impl->data());
     int64_t last = 0;
     for (int d = 0; d < impl->ndim; d++)
-        if (impl->sizes()[static_cast<size_t>(d)] > 0) last += (impl->sizes()[static_cast<size_t>(d)] - 1) * impl->strides()[static_cast<size_t>(d)];
+        if (impl->sizes()[static_cast<size_t>(d)] > 0)
+            last += (impl->sizes()[static_cast<size_t>(d)] - 1) * impl->strides()[static_cast<size_t>(d)];
     return {begin, begin + (static_cast<uint64_t>(last) + 1) * item_size(impl->dtype)};
 }
 
@@ -82,20 +92,18 @@ bool is_plain(const TensorImpl* impl) {
 
 void store_number(const Tensor& tensor, scalar::Slot slot) {
     switch (tensor.dtype()) {
-        case DType::Bool: *tensor.data_ptr<bool>() = slot.i != 0; break;
-        case DType::UInt8: *tensor.data_ptr<uint8_t>() = static_cast<uint8_t>(slot.i); break;
-        case DType::Int8: *tensor.data_ptr<int8_t>() = static_cast<int8_t>(slot.i); break;
-        case DType::Int16: *tensor.data_ptr<int16_t>() = static_cast<int16_t>(slot.i); break;
-        case DType::Int32: *tensor.data_ptr<int32_t>() = static_cast<int32_t>(slot.i); break;
-        case DType::Int64: *tensor.data_ptr<int64_t>() = slot.i; break;
-        case DType::Float32: *tensor.data_ptr<float>() = slot.s; break;
-        default: *tensor.data_ptr<double>() = slot.f; break;
+    case DType::Bool: *tensor.data_ptr<bool>() = slot.i != 0; break;
+    case DType::UInt8: *tensor.data_ptr<uint8_t>() = static_cast<uint8_t>(slot.i); break;
+    case DType::Int8: *tensor.data_ptr<int8_t>() = static_cast<int8_t>(slot.i); break;
+    case DType::Int16: *tensor.data_ptr<int16_t>() = static_cast<int16_t>(slot.i); break;
+    case DType::Int32: *tensor.data_ptr<int32_t>() = static_cast<int32_t>(slot.i); break;
+    case DType::Int64: *tensor.data_ptr<int64_t>() = slot.i; break;
+    case DType::Float32: *tensor.data_ptr<float>() = slot.s; break;
+    default: *tensor.data_ptr<double>() = slot.f; break;
     }
 }
 
-Item item_of(char kind, scalar::Slot slot) {
-    return kind == 'f' ? Item(slot.f) : kind == 'b' ? Item(slot.i != 0) : Item(slot.i);
-}
+Item item_of(char kind, scalar::Slot slot) { return kind == 'f' ? Item(slot.f) : kind == 'b' ? Item(slot.i != 0) : Item(slot.i); }
 
 std::string list_text(const std::vector<int64_t>& sizes) {
     std::string text = "[";
@@ -103,7 +111,7 @@ std::string list_text(const std::vector<int64_t>& sizes) {
     return text + "]";
 }
 
-}  // namespace
+} // namespace
 
 std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     if (!hopeful(loop->blocks[0])) return nullptr;
@@ -155,7 +163,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     const int64_t rounds = most_ == SIZE_MAX ? (forever ? forever->integer() : 0) : inputs[most_]->integer();
     if (rounds <= 0) return false;
     if (thread_state.include & ~thread_state.exclude & key::watching) return false;
-    if (kernels_were_added())            // somebody's kernel for one of these operators is what has to run
+    if (kernels_were_added()) // somebody's kernel for one of these operators is what has to run
         for (const kindling::Operator* op : operators_)
             if (op->added.load(std::memory_order_acquire)) return false;
     // What the tensors are.
@@ -163,7 +171,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     std::vector<Tensor> tensors(inputs_.size());
     std::vector<Extent> extents;
     std::string key(1, static_cast<char>(default_dtype()));
-    std::vector<int64_t> sizes;          // different ones
+    std::vector<int64_t> sizes; // different ones
     bool apart = true;
     for (size_t i = 0; i < inputs_.size(); i++) {
         if (!inputs_[i]->type->is(TypeKind::Tensor)) continue;
@@ -188,7 +196,8 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         const Extent extent = extent_of(impl);
         for (const Extent& other : extents) apart &= extent.to <= other.from || other.to <= extent.from;
         extents.push_back(extent);
-        for (int d = 0; d < impl->ndim; d++) apart &= impl->strides()[static_cast<size_t>(d)] != 0 || impl->sizes()[static_cast<size_t>(d)] < 2;
+        for (int d = 0; d < impl->ndim; d++)
+            apart &= impl->strides()[static_cast<size_t>(d)] != 0 || impl->sizes()[static_cast<size_t>(d)] < 2;
     }
     key += static_cast<char>(apart);
     std::shared_ptr<LoweredLoop> lowered;
@@ -215,15 +224,15 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     size_t at = 0;
     for (size_t i = 0; i < inputs_.size(); i++) {
         switch (inputs_[i]->type->kind) {
-            case TypeKind::Int: slots[at++].i = inputs[i]->integer(); break;
-            case TypeKind::Float: slots[at++].f = inputs[i]->number(); break;
-            case TypeKind::Bool: slots[at++].i = inputs[i]->truth(); break;
-            default: {
-                const TensorImpl* impl = tensors[i].impl();
-                slots[at++].p = impl->data();
-                for (int d = 0; d < impl->ndim; d++) slots[at++].i = impl->sizes()[static_cast<size_t>(d)];
-                for (int d = 0; d < impl->ndim; d++) slots[at++].i = impl->strides()[static_cast<size_t>(d)];
-            }
+        case TypeKind::Int: slots[at++].i = inputs[i]->integer(); break;
+        case TypeKind::Float: slots[at++].f = inputs[i]->number(); break;
+        case TypeKind::Bool: slots[at++].i = inputs[i]->truth(); break;
+        default: {
+            const TensorImpl* impl = tensors[i].impl();
+            slots[at++].p = impl->data();
+            for (int d = 0; d < impl->ndim; d++) slots[at++].i = impl->sizes()[static_cast<size_t>(d)];
+            for (int d = 0; d < impl->ndim; d++) slots[at++].i = impl->strides()[static_cast<size_t>(d)];
+        }
         }
     }
     double scratch[longest_row];
@@ -263,31 +272,32 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     LoopFailure failure;
     failure.node = exit.node;
     switch (exit.kind) {
-        case LoweredLoop::Exit::Raised: failure.message = exit.text, failure.qualified = exit.qualified, failure.raised = true; break;
-        case LoweredLoop::Exit::Message: failure.message = exit.text; break;
-        case LoweredLoop::Exit::OutOfRange: {
-            std::vector<int64_t> sizes;
-            for (size_t i = 1; i < exit.values.size(); i++) sizes.push_back(slots[i].i);
-            failure.message = format("select(): index %ld out of range for tensor of size %s at dimension %zu", static_cast<long>(slots[0].i), list_text(sizes).c_str(), exit.dimension);
-            break;
+    case LoweredLoop::Exit::Raised: failure.message = exit.text, failure.qualified = exit.qualified, failure.raised = true; break;
+    case LoweredLoop::Exit::Message: failure.message = exit.text; break;
+    case LoweredLoop::Exit::OutOfRange: {
+        std::vector<int64_t> sizes;
+        for (size_t i = 1; i < exit.values.size(); i++) sizes.push_back(slots[i].i);
+        failure.message = format("select(): index %ld out of range for tensor of size %s at dimension %zu", static_cast<long>(slots[0].i),
+                                 list_text(sizes).c_str(), exit.dimension);
+        break;
+    }
+    case LoweredLoop::Exit::Builtin: {
+        std::vector<Item> items;
+        for (size_t i = 0; i < exit.values.size(); i++) items.push_back(item_of(exit.values[i], slots[i]));
+        try {
+            KINDLING_ASSERT(exit.builtin);
+            exit.builtin(items.data(), items.size());
+            failure.message = "a loop left where its interpreter would not";
+            failure.kind = ErrorKind::Internal;
+        } catch (const Error& error) {
+            failure.message = error.what();
+            failure.kind = error.kind();
         }
-        case LoweredLoop::Exit::Builtin: {
-            std::vector<Item> items;
-            for (size_t i = 0; i < exit.values.size(); i++) items.push_back(item_of(exit.values[i], slots[i]));
-            try {
-                KINDLING_ASSERT(exit.builtin);
-                exit.builtin(items.data(), items.size());
-                failure.message = "a loop left where its interpreter would not";
-                failure.kind = ErrorKind::Internal;
-            } catch (const Error& error) {
-                failure.message = error.what();
-                failure.kind = error.kind();
-            }
-            break;
-        }
-        default: KINDLING_ASSERT(false);
+        break;
+    }
+    default: KINDLING_ASSERT(false);
     }
     throw failure;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -19,7 +19,7 @@ struct LoopFailure {
 
 /// What comes out of lowering a loop for one kind of arguments.
 struct LoweredLoop {
-    std::unique_ptr<scalar::Code> code;  // null: `why` says what stood against it
+    std::unique_ptr<scalar::Code> code; // null: `why` says what stood against it
     std::string why;
     const Node* where = nullptr;
 
@@ -28,27 +28,32 @@ struct LoweredLoop {
         enum Kind : uint8_t { End, Interrupted, Raised, OutOfRange, Message, Builtin } kind = End;
         const Node* node = nullptr;
         std::string text, qualified;
-        std::vector<char> values;        // 'i', 'f' or 'b' each
-        size_t tensor = 0, dimension = 0;    // OutOfRange
-        script::Builtin builtin = nullptr;   // Builtin: called again with the values, for what it says
+        std::vector<char> values;          // 'i', 'f' or 'b' each
+        size_t tensor = 0, dimension = 0;  // OutOfRange
+        script::Builtin builtin = nullptr; // Builtin: called again with the values, for what it says
     };
-    std::vector<Exit> exits;             // by code
-    struct Output { char kind; DType dtype; size_t input; };   // 'i', 'f', 'b'; 't': a new tensor of no dimension; '=': that input
+    std::vector<Exit> exits; // by code
+    struct Output {
+        char kind;
+        DType dtype;
+        size_t input;
+    }; // 'i', 'f', 'b'; 't': a new tensor of no dimension; '=': that input
     std::vector<Output> outputs;
-    std::vector<size_t> kept;            // tensors of no dimension that live in registers: written back at the end
-    std::vector<size_t> written;         // tensors whose writes are counted
+    std::vector<size_t> kept;    // tensors of no dimension that live in registers: written back at the end
+    std::vector<size_t> written; // tensors whose writes are counted
 };
 
 /// The dtypes whose elements loops compute with.
 constexpr bool loops_know(DType dtype) {
-    return dtype == DType::Bool || dtype == DType::UInt8 || (dtype >= DType::Int8 && dtype <= DType::Int64) || dtype == DType::Float32 || dtype == DType::Float64;
+    return dtype == DType::Bool || dtype == DType::UInt8 || (dtype >= DType::Int8 && dtype <= DType::Int64) || dtype == DType::Float32 ||
+           dtype == DType::Float64;
 }
 
 /// What is known of a tensor that comes in.
 struct TensorFacts {
     DType dtype;
     int ndim;
-    bool unit;                           // the last stride is 1
+    bool unit; // the last stride is 1
     // Where rows are computed with (`uses_rows`): equal sizes, of any tensors, have equal numbers; below 0 where a row is too long.
     std::vector<int> sizes;
 };
@@ -75,20 +80,23 @@ private:
     void note(const std::string& why);
     /// The lock; not held where a thread held it that a fork of the process left behind.
     std::unique_lock<std::mutex> hold();
-    struct Variant { std::string key; std::shared_ptr<LoweredLoop> loop; };
+    struct Variant {
+        std::string key;
+        std::shared_ptr<LoweredLoop> loop;
+    };
 
     const Node* loop_ = nullptr;
     std::vector<const Value*> inputs_;
-    size_t most_ = 0, condition_ = 0;    // among the inputs; SIZE_MAX: a constant
+    size_t most_ = 0, condition_ = 0; // among the inputs; SIZE_MAX: a constant
     bool rows_ = false;
-    std::vector<const kindling::Operator*> operators_;   // that its lines call
+    std::vector<const kindling::Operator*> operators_; // that its lines call
     std::vector<size_t> carried_;
-    std::vector<Item> constants_;        // of carried inputs that are constants
+    std::vector<Item> constants_; // of carried inputs that are constants
     std::mutex lock_;
-    std::atomic<uint32_t> held_in_{0};   // by which process, as `forks` counts
+    std::atomic<uint32_t> held_in_{0}; // by which process, as `forks` counts
     std::vector<Variant> variants_;
     std::string why_ = "it has not run long enough";
-    int64_t seen_ = 0;                   // rounds, up to where lowering pays
+    int64_t seen_ = 0; // rounds, up to where lowering pays
 };
 
-}  // namespace kindling::script
+} // namespace kindling::script

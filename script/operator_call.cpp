@@ -37,40 +37,40 @@ private:
 
 Scalar scalar_of(const Item& item) {
     switch (item.tag()) {
-        case Item::Tag::Bool: return Scalar(item.truth());
-        case Item::Tag::Int: return Scalar(item.integer());
-        case Item::Tag::Float: return Scalar(item.number());
-        case Item::Tag::Complex: return Scalar(item.complex());
-        default: fail(ErrorKind::Runtime, "a number was expected in place of %s", str(item).c_str());
+    case Item::Tag::Bool: return Scalar(item.truth());
+    case Item::Tag::Int: return Scalar(item.integer());
+    case Item::Tag::Float: return Scalar(item.number());
+    case Item::Tag::Complex: return Scalar(item.complex());
+    default: fail(ErrorKind::Runtime, "a number was expected in place of %s", str(item).c_str());
     }
 }
 
 kindling::Value one(const Argument& argument, const Item& item) {
     using kindling::Value;
     switch (argument.type) {
-        case kindling::Type::Tensor: {
-            if (item.is(Item::Tag::Tensor)) return Value(item.tensor_impl());
-            Value number(scalar_of(item));
-            number.wrapped = true;
-            return number;
-        }
-        case kindling::Type::Int: return Value(item.integer());
-        case kindling::Type::Float: return Value(item.number());
-        case kindling::Type::Bool: return Value(item.truth());
-        case kindling::Type::Scalar: return Value(scalar_of(item));
-        case kindling::Type::Text: return Value(kindling::Text(item.text()));
-        case kindling::Type::DType: return Value(dtype_of_code(item.integer()));
-        case kindling::Type::Layout: return Value(layout_of_code(item.integer()));
-        case kindling::Type::MemoryFormat: return Value(memory_format_of_code(item.integer()));
-        case kindling::Type::Device: return Value(item.device());
-        case kindling::Type::Generator: return Value(&generator_of(item));
-        default: fail(ErrorKind::NotImplemented, "scripts cannot hand over argument '%s' yet", argument.name);
+    case kindling::Type::Tensor: {
+        if (item.is(Item::Tag::Tensor)) return Value(item.tensor_impl());
+        Value number(scalar_of(item));
+        number.wrapped = true;
+        return number;
+    }
+    case kindling::Type::Int: return Value(item.integer());
+    case kindling::Type::Float: return Value(item.number());
+    case kindling::Type::Bool: return Value(item.truth());
+    case kindling::Type::Scalar: return Value(scalar_of(item));
+    case kindling::Type::Text: return Value(kindling::Text(item.text()));
+    case kindling::Type::DType: return Value(dtype_of_code(item.integer()));
+    case kindling::Type::Layout: return Value(layout_of_code(item.integer()));
+    case kindling::Type::MemoryFormat: return Value(memory_format_of_code(item.integer()));
+    case kindling::Type::Device: return Value(item.device());
+    case kindling::Type::Generator: return Value(&generator_of(item));
+    default: fail(ErrorKind::NotImplemented, "scripts cannot hand over argument '%s' yet", argument.name);
     }
 }
 
 kindling::Value list(const Argument& argument, const Item& item, Lists& lists) {
     using kindling::Value;
-    if (!item.is(Item::Tag::List) && !item.is(Item::Tag::Tuple)) {   // one number stands for a list
+    if (!item.is(Item::Tag::List) && !item.is(Item::Tag::Tuple)) { // one number stands for a list
         const size_t count = argument.list_size > 0 ? static_cast<size_t>(argument.list_size) : 1;
         if (argument.type == kindling::Type::Float) {
             double* all = lists.make<double>(count);
@@ -84,68 +84,70 @@ kindling::Value list(const Argument& argument, const Item& item, Lists& lists) {
     const std::vector<Item>& items = item.items();
     const size_t count = items.size();
     switch (argument.type) {
-        case kindling::Type::Tensor: {
-            Tensor* all = lists.tensors(count);
-            for (size_t i = 0; i < count; i++) all[i] = items[i].tensor();
-            return Value(kindling::TensorList(all, count));
-        }
-        case kindling::Type::Int: {
-            int64_t* all = lists.make<int64_t>(count);
-            for (size_t i = 0; i < count; i++) all[i] = items[i].integer();
-            return Value(IntList(all, count));
-        }
-        case kindling::Type::Float: {
-            double* all = lists.make<double>(count);
-            for (size_t i = 0; i < count; i++) all[i] = items[i].number();
-            return Value(Span<double>(all, count));
-        }
-        case kindling::Type::Bool: {
-            bool* all = lists.make<bool>(count);
-            for (size_t i = 0; i < count; i++) all[i] = items[i].truth();
-            return Value(Span<bool>(all, count));
-        }
-        case kindling::Type::Scalar: {
-            Scalar* all = lists.make<Scalar>(count);
-            for (size_t i = 0; i < count; i++) all[i] = scalar_of(items[i]);
-            return Value(Span<Scalar>(all, count));
-        }
-        default: fail(ErrorKind::NotImplemented, "scripts cannot hand over the list '%s' yet", argument.name);
+    case kindling::Type::Tensor: {
+        Tensor* all = lists.tensors(count);
+        for (size_t i = 0; i < count; i++) all[i] = items[i].tensor();
+        return Value(kindling::TensorList(all, count));
+    }
+    case kindling::Type::Int: {
+        int64_t* all = lists.make<int64_t>(count);
+        for (size_t i = 0; i < count; i++) all[i] = items[i].integer();
+        return Value(IntList(all, count));
+    }
+    case kindling::Type::Float: {
+        double* all = lists.make<double>(count);
+        for (size_t i = 0; i < count; i++) all[i] = items[i].number();
+        return Value(Span<double>(all, count));
+    }
+    case kindling::Type::Bool: {
+        bool* all = lists.make<bool>(count);
+        for (size_t i = 0; i < count; i++) all[i] = items[i].truth();
+        return Value(Span<bool>(all, count));
+    }
+    case kindling::Type::Scalar: {
+        Scalar* all = lists.make<Scalar>(count);
+        for (size_t i = 0; i < count; i++) all[i] = scalar_of(items[i]);
+        return Value(Span<Scalar>(all, count));
+    }
+    default: fail(ErrorKind::NotImplemented, "scripts cannot hand over the list '%s' yet", argument.name);
     }
 }
 
 Item item_of(kindling::Value& value) {
     using Tag = kindling::Value::Tag;
     switch (value.tag) {
-        case Tag::Tensor: return Item(value.take_tensor());
-        case Tag::None: return {};
-        case Tag::Bool: return Item(value.integer != 0);
-        case Tag::Int: case Tag::UInt: return Item(value.integer);
-        case Tag::Float: return Item(value.real);
-        case Tag::Complex: return Item(std::complex<double>(value.real, value.imag));
-        case Tag::DType: return Item(code_of(value.dtype));
-        case Tag::Layout: return Item(code_of(value.layout));
-        case Tag::Device: return Item(value.device);
-        case Tag::Text: return Item(std::string(value.text, value.size));
-        case Tag::IntList: {
-            std::vector<Item> all;
-            for (uint32_t i = 0; i < value.size; i++) all.emplace_back(value.integers[i]);
-            return Item::list(list_of(type_of(TypeKind::Int)), std::move(all));
-        }
-        case Tag::TensorList: {
-            std::vector<Item> all;
-            for (const Tensor& each : value.take_list()) all.emplace_back(each);
-            return Item::list(list_of(type_of(TypeKind::Tensor)), std::move(all));
-        }
-        default: fail(ErrorKind::NotImplemented, "scripts cannot take such a result yet");
+    case Tag::Tensor: return Item(value.take_tensor());
+    case Tag::None: return {};
+    case Tag::Bool: return Item(value.integer != 0);
+    case Tag::Int:
+    case Tag::UInt: return Item(value.integer);
+    case Tag::Float: return Item(value.real);
+    case Tag::Complex: return Item(std::complex<double>(value.real, value.imag));
+    case Tag::DType: return Item(code_of(value.dtype));
+    case Tag::Layout: return Item(code_of(value.layout));
+    case Tag::Device: return Item(value.device);
+    case Tag::Text: return Item(std::string(value.text, value.size));
+    case Tag::IntList: {
+        std::vector<Item> all;
+        for (uint32_t i = 0; i < value.size; i++) all.emplace_back(value.integers[i]);
+        return Item::list(list_of(type_of(TypeKind::Int)), std::move(all));
+    }
+    case Tag::TensorList: {
+        std::vector<Item> all;
+        for (const Tensor& each : value.take_list()) all.emplace_back(each);
+        return Item::list(list_of(type_of(TypeKind::Tensor)), std::move(all));
+    }
+    default: fail(ErrorKind::NotImplemented, "scripts cannot take such a result yet");
     }
 }
 
-}  // namespace
+} // namespace
 
 Generator* (*generator_in)(void* object) = nullptr;
 Item (*make_generator)() = nullptr;
 Generator& generator_of(const Item& item) {
-    Generator* found = item.is(Item::Tag::Foreign) && generator_in ? generator_in(static_cast<Item::Foreign*>(item.object())->object) : nullptr;
+    Generator* found =
+        item.is(Item::Tag::Foreign) && generator_in ? generator_in(static_cast<Item::Foreign*>(item.object())->object) : nullptr;
     KINDLING_CHECK(Runtime, found, "a generator of random numbers was expected in place of %s", str(item).c_str());
     return *found;
 }
@@ -155,7 +157,10 @@ void call_operator(const Signature& signature, const Item* const* inputs, size_t
     constexpr size_t most = 40;
     const std::vector<Argument>& arguments = op.schema->arguments;
     const std::vector<uint8_t>& places = signature.places;
-    KINDLING_CHECK(Runtime, (places.empty() ? arguments.size() : places.size()) == count && arguments.size() <= most && op.schema->results.size() <= 16, "aten::%s was called with %zu arguments, it has %zu", op.name(), count, arguments.size());
+    KINDLING_CHECK(Runtime,
+                   (places.empty() ? arguments.size() : places.size()) == count && arguments.size() <= most &&
+                       op.schema->results.size() <= 16,
+                   "aten::%s was called with %zu arguments, it has %zu", op.name(), count, arguments.size());
     kindling::Value values[most], made[16];
     Lists lists;
     bool number = false;
@@ -167,7 +172,7 @@ void call_operator(const Signature& signature, const Item* const* inputs, size_t
         number |= values[i].wrapped;
     }
     Tensor self;
-    if (number && values[0].wrapped) {   // somebody has to say what the result is
+    if (number && values[0].wrapped) { // somebody has to say what the result is
         bool tensors = false;
         for (int i = 0; i < op.tensor_count; i++) tensors |= values[op.tensor_positions[i]].is_tensor();
         if (!tensors) values[0] = kindling::Value(self = wrap_number(values[0].scalar()));
@@ -181,4 +186,4 @@ void call_operator(const Signature& signature, const Item* const* inputs, size_t
     }
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -58,10 +58,14 @@ private:
 
     TypeRef named(const std::string& name, const Token& token) {
         std::vector<TypeRef> parts;
-        const auto several = [&] { list(lexer_.now().kind == '[' ? '[' : '(', lexer_.now().kind == '[' ? ']' : ')', [&] { parts.push_back(type()); }); };
+        const auto several = [&] {
+            list(lexer_.now().kind == '[' ? '[' : '(', lexer_.now().kind == '[' ? ']' : ')', [&] { parts.push_back(type()); });
+        };
         if (name == "Dict" || name == "Union" || name == "Future" || name == "RRef" || name == "Await") {
             several();
-            return name == "Union" ? union_of(parts) : name == "Dict" && parts.size() == 2 ? dict_of(parts[0], parts[1]) : future_of(parts[0]);
+            return name == "Union"                       ? union_of(parts)
+                   : name == "Dict" && parts.size() == 2 ? dict_of(parts[0], parts[1])
+                                                         : future_of(parts[0]);
         }
         for (int i = 0; i < dtype_count; i++)
             if (name == scalar_type_name(static_cast<DType>(i))) return seen(name);
@@ -72,8 +76,9 @@ private:
             return class_named(path);
         }
         if (std::islower(static_cast<unsigned char>(name[0]))) return script::variable(name);
-        fail_at(token.range, "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please see "
-                "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ");
+        fail_at(token.range, "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a "
+                             "full list, please see "
+                             "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ");
     }
     /// "Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)": what a tensor looked like.
     TypeRef seen(std::string text) {
@@ -83,7 +88,8 @@ private:
             const Token token = lexer_.next();
             if (token.kind == End) lexer_.expect(')');
             depth += token.kind == '(' || token.kind == '[';
-            if (token.kind == Number && depth == 1 && text.back() != '=') sizes_.push_back(std::strtoll(std::string(token.text()).c_str(), nullptr, 10));
+            if (token.kind == Number && depth == 1 && text.back() != '=')
+                sizes_.push_back(std::strtoll(std::string(token.text()).c_str(), nullptr, 10));
             text += token.text();
             if (token.kind == ',') text += ' ';
             depth -= token.kind == ')' || token.kind == ']';
@@ -105,7 +111,10 @@ private:
         if (found == values_.end()) fail_at(lexer_.now().range, "Cannot find a variable with name '%s'", name.c_str());
         return found->second;
     }
-    struct Declared { std::string name; TypeRef type; };
+    struct Declared {
+        std::string name;
+        TypeRef type;
+    };
     Declared declared() {
         Declared made{variable(), nullptr};
         if (lexer_.accept(':')) made.type = type();
@@ -145,10 +154,12 @@ private:
         for (size_t i = 0; i < outputs.size(); i++) {
             TypeRef type = outputs[i].type, promised = nullptr;
             if (schema && !schema->varying) {
-                if (i >= schema->results.size()) fail_at(token.range, "%s gives %zu values, not %zu", kind.c_str(), schema->results.size(), outputs.size());
-                promised = substitute(schema->results[i].type, {});   // null where it has variables
+                if (i >= schema->results.size())
+                    fail_at(token.range, "%s gives %zu values, not %zu", kind.c_str(), schema->results.size(), outputs.size());
+                promised = substitute(schema->results[i].type, {}); // null where it has variables
                 if (promised && type && !is_subtype(type, promised))
-                    fail_at(token.range, "Annotated type %s does not match schema type %s for operator %s", repr(type).c_str(), repr(promised).c_str(), schema->text().c_str());
+                    fail_at(token.range, "Annotated type %s does not match schema type %s for operator %s", repr(type).c_str(),
+                            repr(promised).c_str(), schema->text().c_str());
             }
             made->output(i)->type = type ? type : promised ? promised : type_of(TypeKind::Tensor);
             values_[outputs[i].name] = made->output(i);
@@ -183,7 +194,11 @@ private:
             std::vector<Item> items;
             list('[', ']', [&] { items.push_back(literal()); });
             const TypeRef element = items.empty() ? type_of(TypeKind::Tensor) : items[0].type();
-            made.kind = items.empty() ? "ts" : items[0].is(Item::Tag::Float) ? "fs" : items[0].is(Item::Tag::Str) ? "ss" : items[0].is(Item::Tag::Complex) ? "cs" : "is";
+            made.kind = items.empty()                     ? "ts"
+                        : items[0].is(Item::Tag::Float)   ? "fs"
+                        : items[0].is(Item::Tag::Str)     ? "ss"
+                        : items[0].is(Item::Tag::Complex) ? "cs"
+                                                          : "is";
             made.item = Item::list(list_of(element), std::move(items));
         }
         of->attributes.push_back(std::move(made));
@@ -194,7 +209,8 @@ private:
         const std::string text(token.text());
         if (token.kind == Number) {
             if (text.back() == 'j') return Item(std::complex<double>(0, (minus ? -1 : 1) * std::strtod(text.c_str(), nullptr)));
-            if (text.find_first_of(".eE") != std::string::npos && text.compare(0, 2, "0x")) return Item((minus ? -1 : 1) * std::strtod(text.c_str(), nullptr));
+            if (text.find_first_of(".eE") != std::string::npos && text.compare(0, 2, "0x"))
+                return Item((minus ? -1 : 1) * std::strtod(text.c_str(), nullptr));
             return Item(static_cast<int64_t>(std::strtoll(((minus ? "-" : "") + text).c_str(), nullptr, 0)));
         }
         if (token.kind == String && !minus) {
@@ -202,7 +218,8 @@ private:
             Trees trees;
             return Item(Parser(source, trees).expression()->text);
         }
-        if ((text == "inf" || text == "nan") && token.kind == Ident) return Item((minus ? -1 : 1) * (text == "inf" ? __builtin_inf() : __builtin_nan("")));
+        if ((text == "inf" || text == "nan") && token.kind == Ident)
+            return Item((minus ? -1 : 1) * (text == "inf" ? __builtin_inf() : __builtin_nan("")));
         if (token.kind == '<' && !minus) {
             if (lexer_.expect(Ident).text() != "Tensor") fail_at(token.range, "Could not parse literal%s", text.c_str());
             if (!tensors_) fail_at(token.range, "Tensor constant encountered but `parse_tensor_constants` set to false%s", text.c_str());
@@ -212,7 +229,9 @@ private:
         if (token.kind == '{' && !minus) {
             const bool negative = lexer_.accept('-');
             const double number = std::strtod(std::string(lexer_.expect(Number).text()).c_str(), nullptr);
-            if (!tensors_) fail_at(token.range, "Single-element tensor constant encountered but `parse_tensor_constants` is set to false %s", text.c_str());
+            if (!tensors_)
+                fail_at(token.range, "Single-element tensor constant encountered but `parse_tensor_constants` is set to false %s",
+                        text.c_str());
             lexer_.expect('}');
             return Item(kindling::full({}, Scalar(negative ? -number : number)));
         }
@@ -228,8 +247,7 @@ private:
         else if (type->is(TypeKind::Device) && item.is(Item::Tag::Str)) {
             for (DeviceType each : {DeviceType::CPU, DeviceType::Meta})
                 if (item.is(Item::Tag::Str) && item.text() == name(each)) item = Item(Device{each});
-        }
-        else if (type->is(TypeKind::List) && item.is(Item::Tag::List)) {
+        } else if (type->is(TypeKind::List) && item.is(Item::Tag::List)) {
             std::vector<Item> items = item.items();
             if (type->element()->is(TypeKind::Bool))
                 for (Item& each : items) each = Item(each.integer() != 0);
@@ -241,19 +259,19 @@ private:
     bool tensors_;
     std::shared_ptr<Graph> graph_;
     std::unordered_map<std::string, Value*> values_;
-    std::vector<int64_t> sizes_;         // of the last type that said what a tensor looked like
+    std::vector<int64_t> sizes_; // of the last type that said what a tensor looked like
 };
 
-}  // namespace
+} // namespace
 
 std::shared_ptr<Graph> parse_graph(const std::string& text, bool tensor_constants) {
-    const Source source{text, ""};   // of no file: messages name none
+    const Source source{text, ""}; // of no file: messages name none
     return GraphReader(source, tensor_constants).read();
 }
 
 TypeRef parse_type(const std::string& text) {
-    const Source source{text, ""};   // of no file: messages name none
+    const Source source{text, ""}; // of no file: messages name none
     return GraphReader(source, false).type();
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

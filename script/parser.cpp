@@ -11,30 +11,47 @@ using namespace kind_of;
 /// How strongly an operator binds, 0 if it is none.
 int binary(Kind kind) {
     switch (kind) {
-        case If: case For: return 1;
-        case And: case Or: return 2;   // 3 is `not`
-        case In: case NotIn: case '<': case '>': case Is: case IsNot: case Eq: case Le: case Ge: case Ne: return 4;
-        case '|': return 5;
-        case '^': return 6;
-        case '&': return 7;
-        case LShift: case RShift: return 8;
-        case '+': case '-': return 9;
-        case '*': case '/': case FloorDiv: case '%': case '@': return 10;
-        case Pow: return 11;
-        default: return 0;
+    case If:
+    case For: return 1;
+    case And:
+    case Or: return 2; // 3 is `not`
+    case In:
+    case NotIn:
+    case '<':
+    case '>':
+    case Is:
+    case IsNot:
+    case Eq:
+    case Le:
+    case Ge:
+    case Ne: return 4;
+    case '|': return 5;
+    case '^': return 6;
+    case '&': return 7;
+    case LShift:
+    case RShift: return 8;
+    case '+':
+    case '-': return 9;
+    case '*':
+    case '/':
+    case FloorDiv:
+    case '%':
+    case '@': return 10;
+    case Pow: return 11;
+    default: return 0;
     }
 }
 int unary(Kind kind) {
     switch (kind) {
-        case Not: case '~': return 3;
-        case '-': case '*': return 10;
-        default: return 0;
+    case Not:
+    case '~': return 3;
+    case '-':
+    case '*': return 10;
+    default: return 0;
     }
 }
 
-bool ends_tuple(Kind kind) {
-    return (kind >= PlusEq && kind <= PowEq) || kind == Newline || kind == '=' || kind == ')' || kind == ';';
-}
+bool ends_tuple(Kind kind) { return (kind >= PlusEq && kind <= PowEq) || kind == Newline || kind == '=' || kind == ')' || kind == ';'; }
 
 /// What stands between the quotes.
 std::string_view inside(std::string_view text) {
@@ -47,27 +64,34 @@ bool is_comparison(Kind kind) { return binary(kind) == 4; }
 std::string unescape(const Range& range, std::string_view text) {
     std::string out;
     for (size_t i = 0; i < text.size(); i++) {
-        if (text[i] != '\\') { out += text[i]; continue; }
+        if (text[i] != '\\') {
+            out += text[i];
+            continue;
+        }
         switch (const char c = text[++i]) {
-            case '\\': case '\'': case '"': case '\n': out += c; break;
-            case 'a': out += '\a'; break;
-            case 'b': out += '\b'; break;
-            case 'f': out += '\f'; break;
-            case 'n': out += '\n'; break;
-            case 'v': out += '\v'; break;
-            case 't': out += '\t'; break;
-            case 'x': fail_at(range, "unsupported hex specifier");
-            case 'u': case 'U': fail_at(range, "unsupported unicode specifier");
-            default: {
-                int value = 0;
-                for (size_t j = 0; j < 3; j++) {
-                    if (i + j >= text.size() || text[i + j] < '0' || text[i + j] > '7') value = 1 << 20;
-                    else value = value * 8 + (text[i + j] - '0');
-                }
-                if (value > 255) fail_at(range, " ill formed octal specifier");
-                out += static_cast<char>(value);
-                i += 2;
+        case '\\':
+        case '\'':
+        case '"':
+        case '\n': out += c; break;
+        case 'a': out += '\a'; break;
+        case 'b': out += '\b'; break;
+        case 'f': out += '\f'; break;
+        case 'n': out += '\n'; break;
+        case 'v': out += '\v'; break;
+        case 't': out += '\t'; break;
+        case 'x': fail_at(range, "unsupported hex specifier");
+        case 'u':
+        case 'U': fail_at(range, "unsupported unicode specifier");
+        default: {
+            int value = 0;
+            for (size_t j = 0; j < 3; j++) {
+                if (i + j >= text.size() || text[i + j] < '0' || text[i + j] > '7') value = 1 << 20;
+                else value = value * 8 + (text[i + j] - '0');
             }
+            if (value > 255) fail_at(range, " ill formed octal specifier");
+            out += static_cast<char>(value);
+            i += 2;
+        }
         }
     }
     return out;
@@ -78,7 +102,7 @@ std::string unescape(const Range& range, std::string_view text) {
     throw NotSupported(std::string(reason), range, of);
 }
 
-}  // namespace
+} // namespace
 
 const Tree* Trees::make(Kind kind, Range range, std::vector<const Tree*> parts, std::string text) {
     for (const Tree* part : parts) {
@@ -135,29 +159,33 @@ const Tree* Parser::expression(int above) {
     const Tree* tree;
     const Token first = lexer_.now();
     // TorchScript's own grammar has `for` and `if`, and `and` and `or`, side by side and `~` as weak as `not`; Python's has not.
-    const auto binds = [&](Kind kind) { return python_ && kind != For && binary(kind) ? binary(kind) + (kind == And ? 2 : 1) : binary(kind); };
+    const auto binds = [&](Kind kind) {
+        return python_ && kind != For && binary(kind) ? binary(kind) + (kind == And ? 2 : 1) : binary(kind);
+    };
     if (const int strength = !python_ ? unary(first.kind) : first.kind == '~' ? 11 : unary(first.kind) ? unary(first.kind) + 1 : 0) {
         lexer_.next();
         const Tree* operand = expression(strength);
         if (first.kind == '-' && operand->is(Const)) tree = make(Const, python_ ? first.range : operand->range, {}, "-" + operand->text);
         else tree = make(first.kind == '*' ? Starred : first.kind == '-' ? Minus : first.kind, first.range, {operand});
     } else tree = base();
-    const Tree* compared = nullptr;      // the right side of the comparison that `tree` is: Python's chain
+    const Tree* compared = nullptr; // the right side of the comparison that `tree` is: Python's chain
     while (int strength = binds(lexer_.now().kind)) {
         if (strength <= above) break;
         if (python_ && (lexer_.now().kind == FloorDiv || lexer_.now().kind == '@') && lexer_.after_now().kind == '=')
-            refuse(std::string("unsupported kind of augmented assignment: ") + (lexer_.now().kind == '@' ? "MatMult" : "FloorDiv"), tree->range, "NotSupportedError");
+            refuse(std::string("unsupported kind of augmented assignment: ") + (lexer_.now().kind == '@' ? "MatMult" : "FloorDiv"),
+                   tree->range, "NotSupportedError");
         const Token op = lexer_.next();
         if (python_ && is_comparison(op.kind)) {
             const Tree* right = expression(strength);
             const Tree* left = compared ? compared : tree;
-            const Tree* made = op.kind == NotIn ? make(Not, op.range, {make(In, op.range, {left, right})}) : make(op.kind, op.range, {left, right});
+            const Tree* made =
+                op.kind == NotIn ? make(Not, op.range, {make(In, op.range, {left, right})}) : make(op.kind, op.range, {left, right});
             tree = compared ? make(And, op.range, {tree, made}) : made;
             compared = right;
             continue;
         }
         compared = nullptr;
-        if (op.kind == Pow || op.kind == If) strength--;   // to the right
+        if (op.kind == Pow || op.kind == If) strength--; // to the right
         if (op.kind == NotIn) {
             tree = make(In, op.range, {tree, expression(strength)});
             tree = make(Not, op.range, {tree});
@@ -176,8 +204,10 @@ const Tree* Parser::expression(int above) {
             }
             lexer_.expect(In);
             const Tree* iterable = expression(python_ ? 2 : 0);
-            if (python_ && lexer_.now().kind == If) refuse("Comprehension ifs are not supported yet", lexer_.now().range, "NotSupportedError");
-            if (python_ && lexer_.now().kind == For) refuse("Only a single generator is currently supported", lexer_.now().range, "NotSupportedError");
+            if (python_ && lexer_.now().kind == If)
+                refuse("Comprehension ifs are not supported yet", lexer_.now().range, "NotSupportedError");
+            if (python_ && lexer_.now().kind == For)
+                refuse("Only a single generator is currently supported", lexer_.now().range, "NotSupportedError");
             tree = make(ListComp, op.range, {tree, each, iterable});
         } else tree = make(op.kind, op.range, {tree, expression(strength)});
     }
@@ -190,47 +220,53 @@ const Tree* Parser::base() {
     const Token token = lexer_.now();
     std::string text;
     switch (token.kind) {
-        case Number:
-            lexer_.next();
-            text = token.text();
-            std::erase(text, '_');
-            tree = make(Const, token.range, {}, text);
+    case Number:
+        lexer_.next();
+        text = token.text();
+        std::erase(text, '_');
+        tree = make(Const, token.range, {}, text);
+        break;
+    case True:
+    case False:
+    case None:
+    case NoneType:
+        lexer_.next();
+        tree = make(token.kind, token.range, {});
+        break;
+    case '(':
+        lexer_.next();
+        if (lexer_.accept(')')) {
+            const Range range = lexer_.now().range;
+            tree = make(TupleLiteral, range, {list(range, {})});
             break;
-        case True: case False: case None: case NoneType:
-            lexer_.next();
-            tree = make(token.kind, token.range, {});
-            break;
-        case '(':
-            lexer_.next();
-            if (lexer_.accept(')')) {
-                const Range range = lexer_.now().range;
-                tree = make(TupleLiteral, range, {list(range, {})});
-                break;
-            }
-            tree = expression_or_tuple();
-            if (python_ && lexer_.now().kind == ':') refuse("NamedExpr aren't supported", tree->range);
-            lexer_.expect(')');
-            break;
-        case '[': tree = bracketed(); break;
-        case '{': tree = braced(); break;
-        case String: tree = strings(); break;
-        case Ellipsis: case Dots:
-            lexer_.next();
-            tree = make(Dots, token.range, {});
-            break;
-        case Ident:
-            if (at_string()) {
-                tree = strings();
-                break;
-            }
-            if (python_ && (token.text() == "b" || token.text() == "B") && lexer_.after_now().kind == String) refuse("Unknown Constant expression type", token.range, "FrontendError");
-            if (python_ && token.text() == "lambda") refuse("Lambda aren't supported", token.range);
-            if (python_ && (token.text() == "yield" || token.text() == "await")) refuse(token.text() == "yield" ? "Yield aren't supported" : "Await aren't supported", token.range);
-            [[fallthrough]];
-        default: {
-            const Tree* name = ident();
-            tree = make(Var, name->range, {name});
         }
+        tree = expression_or_tuple();
+        if (python_ && lexer_.now().kind == ':') refuse("NamedExpr aren't supported", tree->range);
+        lexer_.expect(')');
+        break;
+    case '[': tree = bracketed(); break;
+    case '{': tree = braced(); break;
+    case String: tree = strings(); break;
+    case Ellipsis:
+    case Dots:
+        lexer_.next();
+        tree = make(Dots, token.range, {});
+        break;
+    case Ident:
+        if (at_string()) {
+            tree = strings();
+            break;
+        }
+        if (python_ && (token.text() == "b" || token.text() == "B") && lexer_.after_now().kind == String)
+            refuse("Unknown Constant expression type", token.range, "FrontendError");
+        if (python_ && token.text() == "lambda") refuse("Lambda aren't supported", token.range);
+        if (python_ && (token.text() == "yield" || token.text() == "await"))
+            refuse(token.text() == "yield" ? "Yield aren't supported" : "Await aren't supported", token.range);
+        [[fallthrough]];
+    default: {
+        const Tree* name = ident();
+        tree = make(Var, name->range, {name});
+    }
     }
     for (;;) {
         if (lexer_.accept('.')) {
@@ -255,13 +291,14 @@ const Tree* Parser::braced() {
     std::vector<const Tree*> keys, values;
     const Range range = python_ ? brace.range : lexer_.now().range;
     if (lexer_.now().kind != '}') do {
-        keys.push_back(expression());
-        if (python_ && lexer_.now().kind != ':') refuse(keys.back()->is(ListComp) ? "SetComp aren't supported" : "Set aren't supported", range);
-        lexer_.expect(':');
-        values.push_back(expression());
-    } while (lexer_.accept(',') && !(python_ && lexer_.now().kind == '}'));
+            keys.push_back(expression());
+            if (python_ && lexer_.now().kind != ':')
+                refuse(keys.back()->is(ListComp) ? "SetComp aren't supported" : "Set aren't supported", range);
+            lexer_.expect(':');
+            values.push_back(expression());
+        } while (lexer_.accept(',') && !(python_ && lexer_.now().kind == '}'));
     lexer_.expect('}');
-    if (keys.size() == 1 && values[0]->is(ListComp)) {   // `k: v for x in y` was read as a key and a comprehension
+    if (keys.size() == 1 && values[0]->is(ListComp)) { // `k: v for x in y` was read as a key and a comprehension
         const Tree& values_of = *values[0];
         return make(DictComp, range, {keys[0], values_of.parts[0], values_of.parts[1], values_of.parts[2]});
     }
@@ -320,10 +357,12 @@ void Parser::formatted(const Range& range, std::string_view text, std::string& o
             else if ((c == ')' || c == ']') && depth) depth--;
             else if (c == '}' && !depth--) break;
             else if (!depth && c == ':') refuse("Don't support formatting in JoinedStr", range, "NotSupportedError");
-            else if (!depth && c == '!' && end + 1 < text.size() && text[end + 1] != '=') refuse("Don't support conversion in JoinedStr", range, "NotSupportedError");
+            else if (!depth && c == '!' && end + 1 < text.size() && text[end + 1] != '=')
+                refuse("Don't support conversion in JoinedStr", range, "NotSupportedError");
         }
         const size_t begin = static_cast<size_t>(text.data() - range.source->text.data()) + brace + 1;
-        const Source& part = trees_.keep({range.source->text.substr(0, begin + end - brace - 1), range.source->file, range.source->first_line, begin});
+        const Source& part =
+            trees_.keep({range.source->text.substr(0, begin + end - brace - 1), range.source->file, range.source->first_line, begin});
         values.push_back(Parser(part, trees_, true).expression());
         out += "{}";
         i = end + 1;
@@ -392,7 +431,7 @@ const Tree* Parser::bare_type() {
 const Tree* Parser::type_comment() {
     const Range range = lexer_.now().range;
     lexer_.expect(TypeComment);
-    const bool by_line = python_ && lexer_.after_now().kind == Dots;   // "(...) -> Tensor": the parameters have theirs
+    const bool by_line = python_ && lexer_.after_now().kind == Dots; // "(...) -> Tensor": the parameters have theirs
     const Tree* types = by_line ? nullptr : list_of('(', ',', ')', &Parser::bare_type);
     if (by_line) {
         lexer_.next(), lexer_.next();
@@ -416,12 +455,14 @@ const Tree* Parser::declaration() {
     while (lexer_.now().kind != ')') {
         const bool star = lexer_.now().kind == '*' && !keyword_only;
         if (star) lexer_.next();
-        if (python_ && (lexer_.now().kind == Pow || (star && lexer_.now().kind != ','))) refuse(refusal, lexer_.now().range, "NotSupportedError");
+        if (python_ && (lexer_.now().kind == Pow || (star && lexer_.now().kind != ',')))
+            refuse(refusal, lexer_.now().range, "NotSupportedError");
         if (star) keyword_only = true;
         else parameters.push_back(parameter(keyword_only));
-        if (python_ && keyword_only && !star && (*parameters.back())[2].present()) refuse(refusal, parameters.back()->range, "NotSupportedError");
+        if (python_ && keyword_only && !star && (*parameters.back())[2].present())
+            refuse(refusal, parameters.back()->range, "NotSupportedError");
         const bool more = lexer_.accept(',');
-        if (python_ && lexer_.accept(TypeComment)) {   // "x,  # type: Tensor", a parameter a line
+        if (python_ && lexer_.accept(TypeComment)) { // "x,  # type: Tensor", a parameter a line
             const Tree *type = expression(), *old = parameters.back();
             parameters.back() = make(Param, type->range, {old->parts[0], some(type->range, type), old->parts[2]}, old->text);
         }
@@ -513,16 +554,18 @@ const Tree* Parser::simple(Kind kind) {
     const Range range = lexer_.next().range;
     std::vector<const Tree*> parts;
     switch (kind) {
-        case Return: parts.push_back(lexer_.now().kind != Newline && lexer_.now().kind != ';' ? expression_or_tuple() : make(None, range, {})); break;
-        case Raise: parts.push_back(expression()); break;
-        case Assert: {
-            parts.push_back(expression());
-            parts.push_back(lexer_.accept(',') ? some(range, expression()) : none(range));
-            break;
-        }
-        case Global: parts.push_back(list_of(Nothing, ',', Nothing, &Parser::ident)); break;
-        case Delete: parts.push_back(list_of(Nothing, ',', Nothing, &Parser::any_expression)); break;
-        default: break;
+    case Return:
+        parts.push_back(lexer_.now().kind != Newline && lexer_.now().kind != ';' ? expression_or_tuple() : make(None, range, {}));
+        break;
+    case Raise: parts.push_back(expression()); break;
+    case Assert: {
+        parts.push_back(expression());
+        parts.push_back(lexer_.accept(',') ? some(range, expression()) : none(range));
+        break;
+    }
+    case Global: parts.push_back(list_of(Nothing, ',', Nothing, &Parser::ident)); break;
+    case Delete: parts.push_back(list_of(Nothing, ',', Nothing, &Parser::any_expression)); break;
+    default: break;
     }
     end_statement();
     return make(kind, range, std::move(parts));
@@ -530,8 +573,14 @@ const Tree* Parser::simple(Kind kind) {
 
 /// Statements of Python's that scripts do not have.
 void Parser::refuse_statement() {
-    static constexpr struct { char word[9]; char what[28]; } refused[] = {
-        {"try", "try blocks"}, {"nonlocal", "nonlocal variables"}, {"import", "import statements"}, {"from", "import statements"}, {"async", "async function definitions"}};
+    static constexpr struct {
+        char word[9];
+        char what[28];
+    } refused[] = {{"try", "try blocks"},
+                   {"nonlocal", "nonlocal variables"},
+                   {"import", "import statements"},
+                   {"from", "import statements"},
+                   {"async", "async function definitions"}};
     if (lexer_.now().kind == Import) refuse("import statements aren't supported", lexer_.now().range);
     if (lexer_.now().kind == Class) refuse("class definitions aren't supported", lexer_.now().range);
     if (lexer_.now().kind == Global) refuse("global variables aren't supported", lexer_.now().range);
@@ -544,7 +593,8 @@ void Parser::refuse_statement() {
 }
 
 void Parser::refuse_else(const char* loop) {
-    if (python_ && lexer_.now().kind == Else) refuse(std::string("else branches of ") + loop + " loops aren't supported", lexer_.now().range, "NotSupportedError");
+    if (python_ && lexer_.now().kind == Else)
+        refuse(std::string("else branches of ") + loop + " loops aren't supported", lexer_.now().range, "NotSupportedError");
 }
 
 const Tree* Parser::statement(bool in_class) {
@@ -552,39 +602,46 @@ const Tree* Parser::statement(bool in_class) {
     const Kind kind = lexer_.now().kind;
     const Range range = lexer_.now().range;
     switch (kind) {
-        case If: return if_statement(true);
-        case While: {
-            lexer_.next();
-            const Tree* condition = expression();
-            lexer_.expect(':');
-            const Tree* body = statements(true);
-            refuse_else("while");
-            return make(While, range, {condition, body});
-        }
-        case For: {
-            lexer_.next();
-            const Tree* targets = list_of(Nothing, ',', In, &Parser::target);
-            const Tree* iterables = list_of(Nothing, ',', ':', &Parser::any_expression);
-            const Tree* body = statements(true);
-            refuse_else("for");
-            return make(For, range, {targets, iterables, body});
-        }
-        case With: {
-            lexer_.next();
-            const Tree* items = list_of(Nothing, ',', ':', &Parser::with_item);
-            return make(With, range, {items, statements(true)});
-        }
-        case Def:
-            if (python_ && !in_class) refuse("function definitions aren't supported", range);
-            return function(in_class);
-        case Return: case Raise: case Assert: case Global: case Delete: case Break: case Continue: case Pass: return simple(kind);
-        default: {
-            const Tree* first = expression_or_tuple();
-            if (lexer_.now().kind != Newline && lexer_.now().kind != ';') return assignment(first);
-            end_statement();
-            if (python_ && first->is(String)) return make(Pass, first->range, {});   // a docstring
-            return make(ExprStmt, first->range, {first});
-        }
+    case If: return if_statement(true);
+    case While: {
+        lexer_.next();
+        const Tree* condition = expression();
+        lexer_.expect(':');
+        const Tree* body = statements(true);
+        refuse_else("while");
+        return make(While, range, {condition, body});
+    }
+    case For: {
+        lexer_.next();
+        const Tree* targets = list_of(Nothing, ',', In, &Parser::target);
+        const Tree* iterables = list_of(Nothing, ',', ':', &Parser::any_expression);
+        const Tree* body = statements(true);
+        refuse_else("for");
+        return make(For, range, {targets, iterables, body});
+    }
+    case With: {
+        lexer_.next();
+        const Tree* items = list_of(Nothing, ',', ':', &Parser::with_item);
+        return make(With, range, {items, statements(true)});
+    }
+    case Def:
+        if (python_ && !in_class) refuse("function definitions aren't supported", range);
+        return function(in_class);
+    case Return:
+    case Raise:
+    case Assert:
+    case Global:
+    case Delete:
+    case Break:
+    case Continue:
+    case Pass: return simple(kind);
+    default: {
+        const Tree* first = expression_or_tuple();
+        if (lexer_.now().kind != Newline && lexer_.now().kind != ';') return assignment(first);
+        end_statement();
+        if (python_ && first->is(String)) return make(Pass, first->range, {}); // a docstring
+        return make(ExprStmt, first->range, {first});
+    }
     }
 }
 
@@ -619,13 +676,19 @@ const Tree* Parser::assignment_operation() {
     const Token token = lexer_.now();
     Kind kind;
     switch (token.kind) {
-        case PlusEq: case MinusEq: case TimesEq: case DivEq: case ModEq: case BitOrEq: case BitAndEq: case BitXorEq: case '=':
-            kind = token.text()[0];
-            break;
-        case LShiftEq: kind = LShift; break;
-        case RShiftEq: kind = RShift; break;
-        case PowEq: kind = Pow; break;
-        default: return nullptr;
+    case PlusEq:
+    case MinusEq:
+    case TimesEq:
+    case DivEq:
+    case ModEq:
+    case BitOrEq:
+    case BitAndEq:
+    case BitXorEq:
+    case '=': kind = token.text()[0]; break;
+    case LShiftEq: kind = LShift; break;
+    case RShiftEq: kind = RShift; break;
+    case PowEq: kind = Pow; break;
+    default: return nullptr;
     }
     lexer_.next();
     return make(kind, token.range, {});
@@ -657,4 +720,4 @@ const Tree* Parser::assignment(const Tree* target) {
     return make(Assign, target->range, {all, some(value->range, value), type});
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

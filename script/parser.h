@@ -22,7 +22,9 @@ private:
     const Tree* make(Kind kind, Range range, std::vector<const Tree*> parts, std::string text = "") {
         return trees_.make(kind, range, static_cast<std::vector<const Tree*>&&>(parts), static_cast<std::string&&>(text));
     }
-    const Tree* list(Range range, std::vector<const Tree*> parts) { return make(kind_of::List, range, static_cast<std::vector<const Tree*>&&>(parts)); }
+    const Tree* list(Range range, std::vector<const Tree*> parts) {
+        return make(kind_of::List, range, static_cast<std::vector<const Tree*>&&>(parts));
+    }
     const Tree* some(Range range, const Tree* tree) { return make(kind_of::Option, range, {tree}); }
     const Tree* none(Range range) { return make(kind_of::Option, range, {}); }
     template <class F> void sequence(Kind begin, Kind separator, Kind end, F each);
@@ -63,4 +65,4 @@ private:
     bool python_, line_goes_on_ = false;
 };
 
-}  // namespace kindling::script
+} // namespace kindling::script

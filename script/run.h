@@ -5,7 +5,7 @@
 namespace kindling { class Generator; }
 namespace kindling::script {
 
-struct Code;                             // what a graph was assembled to (assemble.cpp)
+struct Code; // what a graph was assembled to (assemble.cpp)
 
 /// Runs a function with its arguments, one for each of its signature's formals; defaults were filled in by the caller.
 /// Errors of operators and of `raise` come as Error; the text shows the stack of scripted lines.
@@ -36,4 +36,4 @@ Generator& generator_of(const Item& item);
 /// Calls a Python object: what is @ignore'd, and functions that scripts only know by their annotation.
 KINDLING_VISIBLE extern Item (*call_foreign)(void* object, const Item* arguments, size_t count, TypeRef result);
 
-}  // namespace kindling::script
+} // namespace kindling::script

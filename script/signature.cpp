@@ -53,7 +53,9 @@ public:
     }
 
 private:
-    void skip() { while (at_ < text_.size() && text_[at_] == ' ') at_++; }
+    void skip() {
+        while (at_ < text_.size() && text_[at_] == ' ') at_++;
+    }
     bool accept(char c) {
         skip();
         if (at_ >= text_.size() || text_[at_] != c) return false;
@@ -100,7 +102,7 @@ private:
             } else made = named(name);
         }
         for (;;) {
-            if (at_ < text_.size() && text_[at_] == '(') at_ = text_.find(')', at_) + 1;   // alias marks
+            if (at_ < text_.size() && text_[at_] == '(') at_ = text_.find(')', at_) + 1; // alias marks
             else if (accept('!')) continue;
             else if (accept('?')) made = optional_of(made);
             else if (accept('[')) {
@@ -147,8 +149,10 @@ private:
     static Item scalar(const std::string& text, TypeRef wanted) {
         if (text == "None") return {};
         if (text == "True" || text == "False") return Item(text == "True");
-        static constexpr struct { char name[18]; int64_t value; } words[] = {
-            {"contiguous_format", 0}, {"preserve_format", 1}, {"Mean", 1}, {"Sum", 2}, {"long", 4}, {"float", 6}, {"strided", 0}};
+        static constexpr struct {
+            char name[18];
+            int64_t value;
+        } words[] = {{"contiguous_format", 0}, {"preserve_format", 1}, {"Mean", 1}, {"Sum", 2}, {"long", 4}, {"float", 6}, {"strided", 0}};
         for (const auto& each : words)
             if (text == each.name) return Item(each.value);
         if (text == "inf") return Item(__builtin_inf());
@@ -161,14 +165,23 @@ private:
     size_t at_ = 0;
 };
 
-}  // namespace
+} // namespace
 
 TypeRef type_word(const std::string& name) {
-    static constexpr struct { char name[14]; TypeKind kind; } words[] = {
-        {"Tensor", TypeKind::Tensor}, {"int", TypeKind::Int}, {"SymInt", TypeKind::Int}, {"float", TypeKind::Float}, {"bool", TypeKind::Bool},
-        {"complex", TypeKind::Complex}, {"str", TypeKind::Str}, {"Scalar", TypeKind::Number}, {"number", TypeKind::Number}, {"ScalarType", TypeKind::Int},
-        {"Layout", TypeKind::Int}, {"MemoryFormat", TypeKind::Int}, {"Device", TypeKind::Device}, {"Generator", TypeKind::Generator},
-        {"Stream", TypeKind::Stream}, {"Storage", TypeKind::Storage}, {"Any", TypeKind::Any}, {"None", TypeKind::None}, {"NoneType", TypeKind::None}, {"list", TypeKind::AnyList}, {"tuple", TypeKind::AnyTuple}, {"AnyEnumType", TypeKind::AnyEnum}};
+    static constexpr struct {
+        char name[14];
+        TypeKind kind;
+    } words[] = {{"Tensor", TypeKind::Tensor},  {"int", TypeKind::Int},
+                 {"SymInt", TypeKind::Int},     {"float", TypeKind::Float},
+                 {"bool", TypeKind::Bool},      {"complex", TypeKind::Complex},
+                 {"str", TypeKind::Str},        {"Scalar", TypeKind::Number},
+                 {"number", TypeKind::Number},  {"ScalarType", TypeKind::Int},
+                 {"Layout", TypeKind::Int},     {"MemoryFormat", TypeKind::Int},
+                 {"Device", TypeKind::Device},  {"Generator", TypeKind::Generator},
+                 {"Stream", TypeKind::Stream},  {"Storage", TypeKind::Storage},
+                 {"Any", TypeKind::Any},        {"None", TypeKind::None},
+                 {"NoneType", TypeKind::None},  {"list", TypeKind::AnyList},
+                 {"tuple", TypeKind::AnyTuple}, {"AnyEnumType", TypeKind::AnyEnum}};
     for (const auto& each : words)
         if (name == each.name) return type_of(each.kind);
     return nullptr;
@@ -203,7 +216,7 @@ std::string Signature::text() const {
 
 // ---- the overloads of a name
 
-void add_builtins(const std::string& name, std::vector<const Signature*>& all);   // builtins.cpp
+void add_builtins(const std::string& name, std::vector<const Signature*>& all); // builtins.cpp
 
 namespace {
 
@@ -213,13 +226,22 @@ bool one_of(const char* names, const std::string& name) { return std::strstr(nam
 /// the second, bit 0 the first.
 int number_places(const std::string& name, const Operator& op, bool overloaded) {
     const std::vector<Argument>& arguments = op.schema->arguments;
-    if (op.form == Form::Out || arguments.size() < 2 || arguments[0].type != Type::Tensor || arguments[1].type != Type::Tensor || arguments[1].list) return 0;
+    if (op.form == Form::Out || arguments.size() < 2 || arguments[0].type != Type::Tensor || arguments[1].type != Type::Tensor ||
+        arguments[1].list)
+        return 0;
     const bool inplace = op.form == Form::Inplace;
-    if (one_of(" add sub mul div divide multiply subtract true_divide floor_divide add_ sub_ mul_ div_ divide_ multiply_ subtract_ true_divide_ floor_divide_ ", name)) return 2;
+    if (one_of(" add sub mul div divide multiply subtract true_divide floor_divide add_ sub_ mul_ div_ divide_ multiply_ subtract_ "
+               "true_divide_ floor_divide_ ",
+               name))
+        return 2;
     if (op.has(trait::NumberLast)) return 2;
     if (op.has(trait::TensorOnlyNumbers)) return inplace ? 2 : 3;
-    if (overloaded || op.body != Body::Pointwise || !one_of(" remainder remainder_ xlogy xlogy_ special_xlogy bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
-        "bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_left_shift_ bitwise_right_shift_ __and__ __or__ __xor__ __lshift__ __rshift__ ", name)) return 0;
+    if (overloaded || op.body != Body::Pointwise ||
+        !one_of(
+            " remainder remainder_ xlogy xlogy_ special_xlogy bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
+            "bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_left_shift_ bitwise_right_shift_ __and__ __or__ __xor__ __lshift__ __rshift__ ",
+            name))
+        return 0;
     return inplace || name[0] == '_' ? 2 : 3;
 }
 
@@ -241,11 +263,15 @@ Signature with_number(const Signature& from, size_t place) {
 }
 
 /// PyTorch registers the forms that write to `out` behind the others; where else its order is not that of the declarations:
-constexpr struct { const char *names, *order; } orders[] = {
+constexpr struct {
+    const char *names, *order;
+} orders[] = {
     {" __and__ eq_ ne_ lt_ le_ gt_ ge_ greater_ greater_equal_ less_ less_equal_ not_equal_ ", " Scalar Tensor "},
     {" bitwise_left_shift_ bitwise_right_shift_ ", " Tensor_Scalar Tensor "},
-    {" upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d _upsample_bicubic2d_aa "
-     "_upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d ", " default vec "},
+    {" upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_bicubic2d "
+     "upsample_trilinear3d _upsample_bicubic2d_aa "
+     "_upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d ",
+     " default vec "},
     {" linspace logspace ", " Tensor_Tensor Tensor_Scalar Scalar_Tensor default "},
     {" pow float_power ", " Tensor_Tensor Tensor_Scalar Scalar Tensor_Tensor_out Scalar_out Tensor_Scalar_out "},
     {" sum ", " dim_IntList default "},
@@ -321,11 +347,13 @@ void add_operators(const std::string& name, std::vector<const Signature*>& all) 
     if (!find_operators(in_core.c_str(), in_core.size(), set)) return own ? add_forms_on_copies(name, all) : void();
     bool overloaded = false;
     for (int i = 0; i < set.count; i++)
-        for (const Argument& argument : set.operators[i]->schema->arguments) overloaded |= argument.type == Type::Scalar && !argument.keyword_only;
+        for (const Argument& argument : set.operators[i]->schema->arguments)
+            overloaded |= argument.type == Type::Scalar && !argument.keyword_only;
     const auto keep = [&](Signature made) { all.push_back(new Signature(std::move(made))); };
     for (int i = 0; i < set.count; i++) {
         const Operator* op = set.operators[i];
-        if (name == "aten::view" && *op->overload()) continue;   // a dtype is an int here, and view(-1) a size: PyTorch leaves out view.dtype, too
+        if (name == "aten::view" && *op->overload())
+            continue; // a dtype is an int here, and view(-1) a size: PyTorch leaves out view.dtype, too
         Signature made = parse_signature(op->schema->text);
         made.name = name;
         made.overload = op->overload();
@@ -333,7 +361,8 @@ void add_operators(const std::string& name, std::vector<const Signature*>& all) 
         bool writes = op->form != Form::Functional;
         for (const Argument& argument : op->schema->arguments) writes |= argument.mutated;
         made.effect = writes ? 'w' : 0;
-        const bool draws = op->schema->factory && op->form == Form::Functional && op->schema->find("generator", 9) >= 0 && name != "aten::normal";
+        const bool draws =
+            op->schema->factory && op->form == Form::Functional && op->schema->find("generator", 9) >= 0 && name != "aten::normal";
         Signature second;
         if (draws) second = made;
         if (op->schema->factory) hide(made, draws, op->form == Form::Out);
@@ -346,25 +375,25 @@ void add_operators(const std::string& name, std::vector<const Signature*>& all) 
         }
         const int numbers = number_places(in_core, *op, overloaded);
         const Signature tensors = *all.back();
-        const bool backwards = tensors.overload.empty() && tensors.formals[0].name == "x";   // x_scalar, then n_scalar
+        const bool backwards = tensors.overload.empty() && tensors.formals[0].name == "x"; // x_scalar, then n_scalar
         for (int place : {!backwards, backwards})
             if (numbers >> place & 1) keep(with_number(tensors, static_cast<size_t>(place)));
     }
     put_in_order(in_core, all);
 }
 
-}  // namespace
+} // namespace
 
 const std::vector<const Signature*>& signatures_of(const std::string& name) {
     struct Table {
-        std::recursive_mutex lock;       // builtins that are written in TorchScript look names up
+        std::recursive_mutex lock; // builtins that are written in TorchScript look names up
         std::unordered_map<std::string, std::unique_ptr<std::vector<const Signature*>>> names;
     };
     static Table* table = new Table;
     std::lock_guard guard(table->lock);
     const auto [at, fresh] = table->names.try_emplace(name);
     const bool of_library = name.compare(0, 6, "aten::") != 0 && name.compare(0, 6, "prim::") != 0;
-    if (!fresh && !(of_library && at->second->empty())) return *at->second;   // a library may come later
+    if (!fresh && !(of_library && at->second->empty())) return *at->second; // a library may come later
     if (fresh) at->second = std::make_unique<std::vector<const Signature*>>();
     std::vector<const Signature*>& all = *at->second;
     if (name.compare(0, 6, "prim::") != 0) add_operators(name, all);
@@ -372,4 +401,4 @@ const std::vector<const Signature*>& signatures_of(const std::string& name) {
     return all;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

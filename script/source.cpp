@@ -20,7 +20,7 @@ size_t line_end(const std::string& text, size_t at) {
     return at;
 }
 
-}  // namespace
+} // namespace
 
 void Range::place(size_t& line, size_t& column) const {
     const std::string& all = source->text;
@@ -64,7 +64,7 @@ std::string Range::highlight(const char* function) const {
         while (last < stop && all[last] != '\n') last++;
         for (size_t i = first; i < last && (all[i] == ' ' || i < start); i++) blank++;
         if (const size_t marked = last - first - blank) {
-            bool more = false;   // ranges may include the white space of the lines after
+            bool more = false; // ranges may include the white space of the lines after
             for (size_t i = to; i <= stop && i < all.size(); i++) more |= all[i] != '\n' && all[i] != ' ';
             out.append(blank, ' ').append(marked, '~').append(more && to != stop ? "\n" : " <--- HERE\n");
         }
@@ -85,7 +85,8 @@ void Compiling::at(const Range& statement) {
 std::string callers() {
     std::string out;
     for (const Compiling* each = innermost; each && each->above_; each = each->above_)
-        out += "'" + each->name_ + "' is being compiled since it was called from '" + each->above_->name_ + "'\n" + each->above_->at_.highlight();
+        out += "'" + each->name_ + "' is being compiled since it was called from '" + each->above_->name_ + "'\n" +
+               each->above_->at_.highlight();
     return out;
 }
 
@@ -101,4 +102,4 @@ void fail_at(const Range& range, const char* pattern, ...) {
     throw Error(ErrorKind::Runtime, "\n" + text + ":\n" + range.highlight() + callers());
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -13,7 +13,7 @@ struct Source {
     std::string text;
     std::string file = "<string>";
     size_t first_line = 1;
-    size_t begin = 0;                    // where reading begins: a line's first column, behind the decorators of a function
+    size_t begin = 0; // where reading begins: a line's first column, behind the decorators of a function
 };
 
 struct KINDLING_VISIBLE Range {
@@ -52,4 +52,4 @@ struct KINDLING_VISIBLE NotSupported : Error {
 /// RuntimeError of the compiler: the reason, and where.
 KINDLING_VISIBLE [[noreturn, gnu::cold, gnu::format(printf, 2, 3)]] void fail_at(const Range& range, const char* format, ...);
 
-}  // namespace kindling::script
+} // namespace kindling::script

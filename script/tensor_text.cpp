@@ -25,7 +25,11 @@ public:
 private:
     static const double* data(const Tensor& tensor) { return tensor.data_ptr<double>(); }
 
-    struct Layout { double scale = 1; int width = 11; char how = 'g'; };
+    struct Layout {
+        double scale = 1;
+        int width = 11;
+        char how = 'g';
+    };
     /// How the numbers of a vector or a matrix are written: one way for all of them.
     static Layout layout(const Tensor& tensor) {
         const double* values = data(tensor);
@@ -50,7 +54,9 @@ private:
     }
     void number(const Layout& how, double value) {
         value /= how.scale;
-        out_ += how.how == 'e' ? format("%*.4e", how.width, value) : how.how == 'f' ? format("%*.4f", how.width, value) : format("%*g", how.width, value);
+        out_ += how.how == 'e'   ? format("%*.4e", how.width, value)
+                : how.how == 'f' ? format("%*.4f", how.width, value)
+                                 : format("%*g", how.width, value);
     }
     void column() {
         const Layout how = layout(values_);
@@ -68,7 +74,9 @@ private:
         out_ += space;
         for (int64_t first = 0, last; first < columns; first = last + 1) {
             last = first + at_once <= columns ? first + at_once - 1 : columns - 1;
-            if (at_once < columns) out_ += (first ? "\n" : "") + format("Columns %ld to %ld", static_cast<long>(first + 1), static_cast<long>(last + 1)) + space;
+            if (at_once < columns)
+                out_ +=
+                    (first ? "\n" : "") + format("Columns %ld to %ld", static_cast<long>(first + 1), static_cast<long>(last + 1)) + space;
             if (how.scale != 1) out_ += format("%g *\n", how.scale) + space;
             for (int64_t row = 0; row < rows; row++)
                 for (int64_t at = first; at <= last; at++) {
@@ -106,7 +114,7 @@ private:
     std::string out_;
 };
 
-}  // namespace
+} // namespace
 
 std::string stream_text(const Tensor& tensor, bool as_type) {
     if (!tensor.defined()) return "[ Tensor (undefined) ]";
@@ -125,8 +133,9 @@ std::string constant_text(const Tensor& tensor) {
     }
     if (tensor.numel() > most_shown || tensor.is_meta()) return "<Tensor>";
     std::string text = stream_text(tensor, true);
-    for (char& c : text) if (c == '\n') c = ' ';
+    for (char& c : text)
+        if (c == '\n') c = ' ';
     return text;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -22,8 +22,8 @@ public:
     Tracer(const Tracer&) = delete;
 
     std::shared_ptr<Graph> graph;
-    const bool strict;                   // containers that may change their shape are warned about, or refused
-    const bool outplace;                 // what writes in place is written down as if it did not
+    const bool strict;   // containers that may change their shape are warned about, or refused
+    const bool outplace; // what writes in place is written down as if it did not
 
     /// A new input of the graph that stands for `item`. What is in it gets values of its own; tensors that the trace knows already are
     /// given as views, so that both can be told apart: the function has to be called with what comes back.
@@ -50,20 +50,32 @@ public:
     Item call_method(Function& function, const std::string& name, std::vector<Item> arguments);
 
     /// A function that only the surroundings can call. `how` is what stands between its name and its tensors.
-    Node* foreign(const std::string& name, const std::string& module, const std::string& how, const Item& function, const std::vector<Tensor>& inputs);
+    Node* foreign(const std::string& name, const std::string& module, const std::string& how, const Item& function,
+                  const std::vector<Tensor>& inputs);
     void foreign_gave(Node* node, const Item& result);
 
     /// Between the two, what is called belongs to the module of that name ("__module.layer1.0").
     void push_scope(const std::string& name);
     void pop_scope();
 
-    void warn(const std::string& text) { if (surroundings_.warn) surroundings_.warn(text); }
+    void warn(const std::string& text) {
+        if (surroundings_.warn) surroundings_.warn(text);
+    }
     /// Operators; `go_on` runs the call.
-    void record(const Operator& op, kindling::Value* arguments, kindling::Value* results, void (*go_on)(const Operator&, uint32_t, kindling::Value*, kindling::Value*), uint32_t word);
+    void record(const Operator& op, kindling::Value* arguments, kindling::Value* results,
+                void (*go_on)(const Operator&, uint32_t, kindling::Value*, kindling::Value*), uint32_t word);
 
 private:
-    struct Known { Item item; Value* value; };
-    struct Number { const void* slot; int place; Tensor tensor; Value* value = nullptr; };
+    struct Known {
+        Item item;
+        Value* value;
+    };
+    struct Number {
+        const void* slot;
+        int place;
+        Tensor tensor;
+        Value* value = nullptr;
+    };
 
     Value* constant(const Item& item, const Range& range) { return graph->constant(item, range); }
     Value* none() { return graph->constant({}); }
@@ -81,7 +93,7 @@ private:
 
     Surroundings surroundings_;
     std::unordered_map<const void*, Known> known_;
-    std::vector<Number> numbers_;        // of the call to come
+    std::vector<Number> numbers_; // of the call to come
     std::vector<std::string> scopes_;
 };
 
@@ -97,9 +109,7 @@ public:
 
 /// Warns, while the thread traces, that `what` leaves the graph.
 void warn_traced(const char* what, const char* why);
-namespace leaves {
-extern const char data_flow[], constructor[], resize[];
-}
+namespace leaves { extern const char data_flow[], constructor[], resize[]; }
 
 /// What is written down becomes a graph that can run: tensors of modules become attributes of `self`, what was called inside of modules
 /// becomes their methods (or stands in line, if there is no self), dead code goes.
@@ -114,5 +124,5 @@ std::shared_ptr<Graph> canonical(const Graph& graph);
 /// "Float(3, strides=[1], requires_grad=0, device=cpu)".
 KINDLING_VISIBLE TypeRef seen(const Tensor& tensor);
 
-}  // namespace script
-}  // namespace kindling
+} // namespace script
+} // namespace kindling

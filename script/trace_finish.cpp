@@ -18,7 +18,9 @@ const std::string& scope_of(const Node* node) { return node->attribute("scope")-
 class Attributes {
 public:
     explicit Attributes(Graph& graph) : graph_(graph) {
-        each_node(graph.block, [&](Node* node) { if (node->is("prim::TracedAttr")) by_path_[scope_of(node)] = node->output(); });
+        each_node(graph.block, [&](Node* node) {
+            if (node->is("prim::TracedAttr")) by_path_[scope_of(node)] = node->output();
+        });
     }
     void run() {
         give_self(graph_.block);
@@ -80,7 +82,11 @@ private:
     Value* attribute(Value* of, const std::string& name) {
         const Class* definition = of->type->definition;
         const int place = definition ? definition->place_of(name) : -1;
-        Value* made = graph_.insert(graph_.create_with("prim::GetAttr", place < 0 ? type_of(TypeKind::Tensor) : definition->attributes[static_cast<size_t>(place)].type, {of}))->output();
+        Value* made =
+            graph_
+                .insert(graph_.create_with(
+                    "prim::GetAttr", place < 0 ? type_of(TypeKind::Tensor) : definition->attributes[static_cast<size_t>(place)].type, {of}))
+                ->output();
         made->node->attributes.push_back({"name", Item(name), {}});
         made->node->scope.clear();
         return made->set_name(std::isdigit(static_cast<unsigned char>(name[0])) ? "_" + name : name);
@@ -214,7 +220,7 @@ void clean(Graph& graph) {
     remove_dead(graph, Dead::ByMemory);
 }
 
-}  // namespace
+} // namespace
 
 Signature signature_of_graph(const Graph& graph, const std::string& name) {
     Signature made;
@@ -235,7 +241,7 @@ Signature signature_of_graph(const Graph& graph, const std::string& name) {
 }
 
 Function* add_method(Class& of, const std::string& name, std::shared_ptr<Graph> graph) {
-    Function* method = new Function;     // the class keeps it, and classes live for ever
+    Function* method = new Function; // the class keeps it, and classes live for ever
     method->name = of.name + "." + name;
     method->signature = signature_of_graph(*graph, name);
     method->graph = std::move(graph);
@@ -275,4 +281,4 @@ std::shared_ptr<Graph> canonical(const Graph& graph) {
     return made;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

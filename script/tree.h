@@ -28,7 +28,7 @@
 namespace kindling::script {
 
 namespace kind_of {
-enum : Kind { Option = 200, Select = '.' };   // no token has it
+enum : Kind { Option = 200, Select = '.' }; // no token has it
 }
 
 struct Tree {
@@ -62,4 +62,4 @@ private:
 /// For tests and messages: "(+ (variable x) (const 1))".
 std::string str(const Tree& tree);
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -10,7 +10,9 @@
 namespace kindling::script {
 namespace {
 
-struct Name { char annotation[12], graph[12]; };
+struct Name {
+    char annotation[12], graph[12];
+};
 constexpr Name names[] = {
 #define TYPE(name, annotation, graph) {annotation, graph},
     KINDLING_SCRIPT_TYPES(TYPE)
@@ -18,18 +20,19 @@ constexpr Name names[] = {
 };
 
 bool same(const TypeData& a, const TypeData& b) {
-    return a.kind == b.kind && a.inferred == b.inferred && a.parts == b.parts && a.name == b.name && a.fields == b.fields && a.definition == b.definition;
+    return a.kind == b.kind && a.inferred == b.inferred && a.parts == b.parts && a.name == b.name && a.fields == b.fields &&
+           a.definition == b.definition;
 }
 
 /// The one type like this. Types live for ever: there are few.
 TypeRef intern(TypeData type) {
-    for (TypeRef& part : type.parts)     // that nothing was said of a Tensor is told of the Tensor itself: a list of such is a List[Tensor]
+    for (TypeRef& part : type.parts) // that nothing was said of a Tensor is told of the Tensor itself: a list of such is a List[Tensor]
         if (part && part->inferred) part = type_of(TypeKind::Tensor);
     struct Table {
         std::mutex lock;
         std::unordered_multimap<size_t, std::unique_ptr<const TypeData>> types;
     };
-    static Table* table = new Table;   // at the first use
+    static Table* table = new Table; // at the first use
     size_t key = static_cast<size_t>(type.kind) * 2 + type.inferred + std::hash<std::string>()(type.name) * 31;
     for (TypeRef part : type.parts) key = key * 1000003 ^ reinterpret_cast<uintptr_t>(part);
     std::lock_guard guard(table->lock);
@@ -61,7 +64,7 @@ std::vector<TypeRef> members(TypeRef type) {
     return {type};
 }
 
-}  // namespace
+} // namespace
 
 TypeRef type_of(TypeKind kind) { return intern({kind, false, {}, {}, {}}); }
 TypeRef inferred_tensor() { return intern({TypeKind::Tensor, true, {}, {}, {}}); }
@@ -82,7 +85,8 @@ TypeRef future_of(TypeRef element) { return intern({TypeKind::Future, false, {el
 TypeRef variable(const std::string& name) { return intern({TypeKind::Var, false, {}, name, {}}); }
 TypeRef class_named(const std::string& name) { return intern({TypeKind::Class, false, {}, name, {}}); }
 TypeRef optional_of(TypeRef element) {
-    return element->is(TypeKind::Any) ? intern({TypeKind::Optional, false, {element}, {}, {}}) : union_of({element, type_of(TypeKind::None)});
+    return element->is(TypeKind::Any) ? intern({TypeKind::Optional, false, {element}, {}, {}})
+                                      : union_of({element, type_of(TypeKind::None)});
 }
 
 TypeRef union_of(const std::vector<TypeRef>& given) {
@@ -100,8 +104,7 @@ TypeRef union_of(const std::vector<TypeRef>& given) {
         all.insert(all.begin(), number);
     }
     if (all.size() == 1 && !all[0]->is(TypeKind::Number)) return all[0];
-    if (all.size() == 2 && has(all, TypeKind::None))
-        return intern({TypeKind::Optional, false, {all[all[0]->is(TypeKind::None)]}, {}, {}});
+    if (all.size() == 2 && has(all, TypeKind::None)) return intern({TypeKind::Optional, false, {all[all[0]->is(TypeKind::None)]}, {}, {}});
     return intern({TypeKind::Union, false, std::move(all), {}, {}});
 }
 
@@ -148,20 +151,23 @@ static bool implements(Class& made, Class& interface) {
 
 std::string str(TypeRef type) {
     switch (type->kind) {
-        case TypeKind::List: return str(type->element()) + "[]";
-        case TypeKind::Optional: return str(type->element()) + "?";
-        case TypeKind::Tuple:
-            if (!type->name.empty()) return named_tuple(type);
-            return "(" + join(type->parts, str) + ")";
-        case TypeKind::Dict: case TypeKind::Union: return std::string(names[static_cast<int>(type->kind)].graph) + "(" + join(type->parts, str) + ")";
-        case TypeKind::Future: case TypeKind::RRef: return std::string(names[static_cast<int>(type->kind)].graph) + "[" + str(type->element()) + "]";
-        case TypeKind::Class:
-            if (type->definition && type->definition->kind == Class::Interface) return "InterfaceType<" + type->name.substr(type->name.rfind('.') + 1) + ">";
-            return type->name;
-        case TypeKind::Var: return type->name;
-        case TypeKind::Enum: return "Enum<" + type->name + ">";
-        case TypeKind::Tensor: return type->name.empty() ? "Tensor" : type->name;
-        default: return names[static_cast<int>(type->kind)].graph;
+    case TypeKind::List: return str(type->element()) + "[]";
+    case TypeKind::Optional: return str(type->element()) + "?";
+    case TypeKind::Tuple:
+        if (!type->name.empty()) return named_tuple(type);
+        return "(" + join(type->parts, str) + ")";
+    case TypeKind::Dict:
+    case TypeKind::Union: return std::string(names[static_cast<int>(type->kind)].graph) + "(" + join(type->parts, str) + ")";
+    case TypeKind::Future:
+    case TypeKind::RRef: return std::string(names[static_cast<int>(type->kind)].graph) + "[" + str(type->element()) + "]";
+    case TypeKind::Class:
+        if (type->definition && type->definition->kind == Class::Interface)
+            return "InterfaceType<" + type->name.substr(type->name.rfind('.') + 1) + ">";
+        return type->name;
+    case TypeKind::Var: return type->name;
+    case TypeKind::Enum: return "Enum<" + type->name + ">";
+    case TypeKind::Tensor: return type->name.empty() ? "Tensor" : type->name;
+    default: return names[static_cast<int>(type->kind)].graph;
     }
 }
 
@@ -186,20 +192,23 @@ bool is_subtype(TypeRef type, TypeRef of) {
     if (of->is(TypeKind::Optional)) return type->is(TypeKind::None) || is_subtype(type, of->element());
     if (of->is(TypeKind::Union)) return std::any_of(of->parts.begin(), of->parts.end(), covers);
     switch (type->kind) {
-        case TypeKind::Tensor: return of->is(TypeKind::Tensor);
-        case TypeKind::Int: case TypeKind::Float: case TypeKind::Complex: return of->is(TypeKind::Number);
-        case TypeKind::List: return of->is(TypeKind::AnyList);
-        case TypeKind::Tuple:
-            if (of->is(TypeKind::AnyTuple)) return true;
-            if (!of->is(TypeKind::Tuple) || of->parts.size() != type->parts.size()) return false;
-            if (!of->fields.empty() && (of->fields != type->fields || of->name != type->name)) return false;
-            for (size_t i = 0; i < of->parts.size(); i++)
-                if (!is_subtype(type->parts[i], of->parts[i])) return false;
-            return true;
-        case TypeKind::Enum: return of->is(TypeKind::AnyEnum);
-        case TypeKind::Class: return of->is(TypeKind::Class) && type->definition && of->definition && implements(*type->definition, *of->definition);
-        case TypeKind::Future: return of->is(TypeKind::Future) && is_subtype(type->element(), of->element());
-        default: return false;
+    case TypeKind::Tensor: return of->is(TypeKind::Tensor);
+    case TypeKind::Int:
+    case TypeKind::Float:
+    case TypeKind::Complex: return of->is(TypeKind::Number);
+    case TypeKind::List: return of->is(TypeKind::AnyList);
+    case TypeKind::Tuple:
+        if (of->is(TypeKind::AnyTuple)) return true;
+        if (!of->is(TypeKind::Tuple) || of->parts.size() != type->parts.size()) return false;
+        if (!of->fields.empty() && (of->fields != type->fields || of->name != type->name)) return false;
+        for (size_t i = 0; i < of->parts.size(); i++)
+            if (!is_subtype(type->parts[i], of->parts[i])) return false;
+        return true;
+    case TypeKind::Enum: return of->is(TypeKind::AnyEnum);
+    case TypeKind::Class:
+        return of->is(TypeKind::Class) && type->definition && of->definition && implements(*type->definition, *of->definition);
+    case TypeKind::Future: return of->is(TypeKind::Future) && is_subtype(type->element(), of->element());
+    default: return false;
     }
 }
 
@@ -246,33 +255,33 @@ std::string match(TypeRef formal, TypeRef actual, TypeVariables& variables) {
     }
     const auto differs = [&] { return "Cannot match " + repr(formal) + " to " + repr(actual); };
     switch (formal->kind) {
-        case TypeKind::List:
-            if (actual->is(TypeKind::List)) {
-                const std::string why = match(formal->element(), actual->element(), variables);
-                return why.empty() ? "" : differs() + ": " + why;
-            }
-            if (actual->is(TypeKind::Tuple) && formal->element()->is(TypeKind::Any)) return "";
-            if (actual->is(TypeKind::Tuple))
-                if (TypeRef element = unify(actual->parts)) return match(formal->element(), element, variables);
-            return differs();
-        case TypeKind::Tuple:
-            if (!actual->is(TypeKind::Tuple)) return differs();
-            if (actual->parts.size() != formal->parts.size()) return "Cannot match tuples of mismatched size";
-            for (size_t i = 0; i < formal->parts.size(); i++)
-                if (std::string why = match(formal->parts[i], actual->parts[i], variables); !why.empty()) return why;
-            return "";
-        case TypeKind::Dict:
-            if (!actual->is(TypeKind::Dict)) return "Cannot match a dict to " + repr(actual);
-            for (size_t i = 0; i < 2; i++)
-                if (std::string why = match(formal->parts[i], actual->parts[i], variables); !why.empty()) return why;
-            return "";
-        case TypeKind::Future:
-            if (!actual->is(TypeKind::Future)) return "Cannot match a future to " + repr(actual);
-            return match(formal->element(), actual->element(), variables);
-        case TypeKind::Optional:
-            if (actual->is(TypeKind::Optional)) return match(formal->element(), actual->element(), variables);
-            return actual->is(TypeKind::None) ? "" : match(formal->element(), actual, variables);
-        default: return "";
+    case TypeKind::List:
+        if (actual->is(TypeKind::List)) {
+            const std::string why = match(formal->element(), actual->element(), variables);
+            return why.empty() ? "" : differs() + ": " + why;
+        }
+        if (actual->is(TypeKind::Tuple) && formal->element()->is(TypeKind::Any)) return "";
+        if (actual->is(TypeKind::Tuple))
+            if (TypeRef element = unify(actual->parts)) return match(formal->element(), element, variables);
+        return differs();
+    case TypeKind::Tuple:
+        if (!actual->is(TypeKind::Tuple)) return differs();
+        if (actual->parts.size() != formal->parts.size()) return "Cannot match tuples of mismatched size";
+        for (size_t i = 0; i < formal->parts.size(); i++)
+            if (std::string why = match(formal->parts[i], actual->parts[i], variables); !why.empty()) return why;
+        return "";
+    case TypeKind::Dict:
+        if (!actual->is(TypeKind::Dict)) return "Cannot match a dict to " + repr(actual);
+        for (size_t i = 0; i < 2; i++)
+            if (std::string why = match(formal->parts[i], actual->parts[i], variables); !why.empty()) return why;
+        return "";
+    case TypeKind::Future:
+        if (!actual->is(TypeKind::Future)) return "Cannot match a future to " + repr(actual);
+        return match(formal->element(), actual->element(), variables);
+    case TypeKind::Optional:
+        if (actual->is(TypeKind::Optional)) return match(formal->element(), actual->element(), variables);
+        return actual->is(TypeKind::None) ? "" : match(formal->element(), actual, variables);
+    default: return "";
     }
 }
 
@@ -289,12 +298,13 @@ TypeRef substitute(TypeRef type, const TypeVariables& variables) {
 }
 
 TypeRef of_argument(const Argument& argument) {
-    constexpr TypeKind kinds[] = {TypeKind::Tensor, TypeKind::Number, TypeKind::Int, TypeKind::Float, TypeKind::Bool, TypeKind::Str, TypeKind::Int,
-                                  TypeKind::Int, TypeKind::Device, TypeKind::Int, TypeKind::Generator, TypeKind::Storage, TypeKind::Any};
+    constexpr TypeKind kinds[] = {TypeKind::Tensor,    TypeKind::Number,  TypeKind::Int, TypeKind::Float,  TypeKind::Bool,
+                                  TypeKind::Str,       TypeKind::Int,     TypeKind::Int, TypeKind::Device, TypeKind::Int,
+                                  TypeKind::Generator, TypeKind::Storage, TypeKind::Any};
     TypeRef type = type_of(kinds[static_cast<int>(argument.type)]);
     if (argument.optional_items) type = optional_of(type);
     if (argument.list) type = list_of(type);
     return argument.optional ? optional_of(type) : type;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

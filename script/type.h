@@ -11,13 +11,16 @@
 namespace kindling::script {
 
 /// Name as messages and annotations have it, and as graphs have it; in the order in which a Union shows its members.
+// clang-format off
 #define KINDLING_SCRIPT_TYPES(TYPE) \
     TYPE(Any, "Any", "Any") TYPE(Tensor, "Tensor", "Tensor") TYPE(Storage, "Storage", "Storage") TYPE(Tuple, "Tuple", "") \
     TYPE(List, "List", "") TYPE(Dict, "Dict", "Dict") TYPE(Number, "number", "Scalar") TYPE(Float, "float", "float") \
     TYPE(Complex, "complex", "complex") TYPE(Future, "Future", "Future") TYPE(RRef, "RRef", "RRef") TYPE(Int, "int", "int") \
     TYPE(None, "NoneType", "NoneType") TYPE(Str, "str", "str") TYPE(Generator, "Generator", "Generator") TYPE(Bool, "bool", "bool") \
     TYPE(Optional, "Optional", "") TYPE(Var, "", "") TYPE(Device, "Device", "Device") TYPE(Stream, "Stream", "Stream") \
-    TYPE(Class, "", "") TYPE(Enum, "", "") TYPE(AnyEnum, "AnyEnumType", "AnyEnumType") TYPE(AnyList, "list", "list") TYPE(AnyTuple, "tuple", "tuple") TYPE(Union, "Union", "Union")
+    TYPE(Class, "", "") TYPE(Enum, "", "") TYPE(AnyEnum, "AnyEnumType", "AnyEnumType") TYPE(AnyList, "list", "list") \
+    TYPE(AnyTuple, "tuple", "tuple") TYPE(Union, "Union", "Union")
+// clang-format on
 
 enum class TypeKind : uint8_t {
 #define TYPE(name, annotation, graph) name,
@@ -31,11 +34,11 @@ using TypeRef = const TypeData*;
 
 struct TypeData {
     TypeKind kind;
-    bool inferred = false;               // a Tensor because nothing was said
-    std::vector<TypeRef> parts;          // elements; key and value; members
-    std::string name;                    // of a class, a named tuple, a type variable; of a Tensor: what one looked like when it was seen
-    std::vector<std::string> fields;     // of a named tuple
-    Class* definition = nullptr;         // of a class, a module, an enum, a named tuple (class.h)
+    bool inferred = false;           // a Tensor because nothing was said
+    std::vector<TypeRef> parts;      // elements; key and value; members
+    std::string name;                // of a class, a named tuple, a type variable; of a Tensor: what one looked like when it was seen
+    std::vector<std::string> fields; // of a named tuple
+    Class* definition = nullptr;     // of a class, a module, an enum, a named tuple (class.h)
 
     bool is(TypeKind other) const { return kind == other; }
     /// What is in an Optional, a List or a Future.
@@ -59,9 +62,9 @@ KINDLING_VISIBLE TypeRef class_named(const std::string& name);
 KINDLING_VISIBLE TypeRef union_of(const std::vector<TypeRef>& members);
 KINDLING_VISIBLE TypeRef optional_of(TypeRef element);
 
-KINDLING_VISIBLE std::string str(TypeRef type);            // as graphs print it: "int[]"
-KINDLING_VISIBLE std::string annotation(TypeRef type);     // as it is written: "List[int]"
-KINDLING_VISIBLE std::string repr(TypeRef type);           // as messages say it: the annotation, and whether it was only inferred
+KINDLING_VISIBLE std::string str(TypeRef type);        // as graphs print it: "int[]"
+KINDLING_VISIBLE std::string annotation(TypeRef type); // as it is written: "List[int]"
+KINDLING_VISIBLE std::string repr(TypeRef type);       // as messages say it: the annotation, and whether it was only inferred
 
 /// Whether every value of `type` is one of `of`.
 KINDLING_VISIBLE bool is_subtype(TypeRef type, TypeRef of);
@@ -87,4 +90,4 @@ KINDLING_VISIBLE TypeRef read_type(const Tree& annotation, TypeResolver* resolve
 /// int[2] in operators' schemas: "BroadcastingList2[int]" or "_size_2_t". 0 if the annotation is not one.
 int broadcast_length(const Tree& annotation, TypeRef& type);
 
-}  // namespace kindling::script
+} // namespace kindling::script

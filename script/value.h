@@ -13,22 +13,49 @@ namespace kindling::script {
 
 class KINDLING_VISIBLE Item {
 public:
-    enum class Tag : uint8_t { None, Bool, Int, Float, Device, Tensor, /* counted by Object: */ Complex, Str, List, Tuple, Dict, Instance, Future, Foreign };
+    enum class Tag : uint8_t {
+        None,
+        Bool,
+        Int,
+        Float,
+        Device,
+        Tensor,
+        /* counted by Object: */ Complex,
+        Str,
+        List,
+        Tuple,
+        Dict,
+        Instance,
+        Future,
+        Foreign
+    };
 
     struct Object {
         std::atomic<uint32_t> count{1};
         virtual ~Object() = default;
     };
-    struct Complex final : Object { std::complex<double> number; };
-    struct Str final : Object { std::string text; };
-    struct Items : Object { std::vector<Item> items; TypeRef type = nullptr; };   // of a List, of a Tuple
-    struct Dict;   // below
-    struct Instance final : Object { TypeRef type = nullptr; std::vector<Item> slots; };   // of a class or a module: its attributes, in the order of Class::attributes
+    struct Complex final : Object {
+        std::complex<double> number;
+    };
+    struct Str final : Object {
+        std::string text;
+    };
+    struct Items : Object {
+        std::vector<Item> items;
+        TypeRef type = nullptr;
+    }; // of a List, of a Tuple
+    struct Dict; // below
+    struct Instance final : Object {
+        TypeRef type = nullptr;
+        std::vector<Item> slots;
+    }; // of a class or a module: its attributes, in the order of Class::attributes
     /// What only the surroundings know: a Python object. `free` lets go of it.
     struct Foreign final : Object {
         void* object = nullptr;
         void (*free)(void*) = nullptr;
-        ~Foreign() override { if (free) free(object); }
+        ~Foreign() override {
+            if (free) free(object);
+        }
     };
 
     Item() : integer_(0) {}
@@ -53,7 +80,9 @@ public:
         std::swap(integer_, other.integer_);
         return *this;
     }
-    ~Item() { if (tag_ >= Tag::Tensor) let_go(); }
+    ~Item() {
+        if (tag_ >= Tag::Tensor) let_go();
+    }
 
     Tag tag() const { return tag_; }
     bool is(Tag tag) const { return tag_ == tag; }
@@ -80,7 +109,12 @@ private:
     void let_go();
 
     Tag tag_ = Tag::None;
-    union { int64_t integer_; double number_; Object* object_; TensorImpl* tensor_; };
+    union {
+        int64_t integer_;
+        double number_;
+        Object* object_;
+        TensorImpl* tensor_;
+    };
 };
 
 /// A Dict's pairs in the order in which they came. A pair that was taken out leaves a hole (a key that is None) until there are many;
@@ -112,14 +146,14 @@ struct Item::Dict final : Object {
     };
     Cursor<Pair> begin() { return Cursor<Pair>{pairs_.data() + first_, pairs_.data() + pairs_.size()}.skip(); }
     Cursor<Pair> end() { return {pairs_.data() + pairs_.size(), pairs_.data() + pairs_.size()}; }
-    Pair& first();                       // RuntimeError if there is none
+    Pair& first(); // RuntimeError if there is none
 
 private:
     void index();
     std::vector<Pair> pairs_;
-    std::vector<uint32_t> table_;        // 1 + the place of a pair, 0: nothing; a power of two, at most half full; empty: walk
-    size_t first_ = 0;                   // where the first pair is: holes are before it
-    size_t live_ = 0, entries_ = 0;      // entries of the table, those of pairs that are gone included
+    std::vector<uint32_t> table_;   // 1 + the place of a pair, 0: nothing; a power of two, at most half full; empty: walk
+    size_t first_ = 0;              // where the first pair is: holes are before it
+    size_t live_ = 0, entries_ = 0; // entries of the table, those of pairs that are gone included
 };
 inline Item::Dict& Item::dict() const { return *static_cast<Dict*>(object_); }
 
@@ -139,4 +173,4 @@ std::string stream_text(const Tensor& tensor, bool as_type = false);
 /// As a constant of a graph: "{2}", a short one in full, or "<Tensor>".
 std::string constant_text(const Tensor& tensor);
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -78,10 +78,7 @@ long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 
     register long r10 asm("r10") = d;
     register long r8 asm("r8") = e;
     register long r9 asm("r9") = f;
-    asm volatile("syscall"
-                 : "=a"(result)
-                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                 : "rcx", "r11", "memory");
+    asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
     return result;
 }
 
@@ -141,10 +138,8 @@ void sample(int, siginfo_t*, void* context) {
     const int kept[] = {REG_RSP, REG_RBP, REG_RBX, REG_R12, REG_R13, REG_R14, REG_R15};
     if (Record* record = add(SAMPLE, NO_SLOT, uint64_t(registers[REG_RIP]), sizeof(kept) / sizeof(int) * 8 + bytes)) {
         auto* words = reinterpret_cast<uint64_t*>(record + 1);
-        for (int each : kept)
-            *words++ = uint64_t(registers[each]);
-        for (uint64_t at = 0; at < bytes; at += 8)
-            *words++ = *reinterpret_cast<const uint64_t*>(stack + at);
+        for (int each : kept) *words++ = uint64_t(registers[each]);
+        for (uint64_t at = 0; at < bytes; at += 8) *words++ = *reinterpret_cast<const uint64_t*>(stack + at);
     }
     // The recorder in Python notes its stack for SIGVTALRM, once it has asked for that signal.
     Action there;
@@ -170,8 +165,7 @@ void start_sampling() {
 bool contains(const char* text, const char* word) {
     for (; *text; text++) {
         const char *a = text, *b = word;
-        while (*b && *a == *b)
-            a++, b++;
+        while (*b && *a == *b) a++, b++;
         if (!*b) return true;
     }
     return false;
@@ -191,8 +185,8 @@ asm(".text\n.balign 16\n"
     "kindling_startup_return: mov $15, %eax\nsyscall\n");
 extern "C" __attribute__((visibility("hidden"))) const char kindling_startup_thunks[];
 
-extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_init(int count, char** words,
-                                                                                  char** environ, const char* back) {
+extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_init(int count, char** words, char** environ,
+                                                                                  const char* back) {
     uint32_t slot = uint32_t(back - kindling_startup_thunks) / THUNK_BYTES - 1;
     Library& library = libraries[slot];
     if (library.init && !library.ran_init) {
@@ -231,8 +225,7 @@ extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_beg
     const char wanted[] = "KINDLING_STARTUP_NATIVE=";
     for (; *environ; environ++) {
         const char *a = *environ, *b = wanted;
-        while (*b && *a == *b)
-            a++, b++;
+        while (*b && *a == *b) a++, b++;
         if (*b) continue;
         long file = call(SYS_open, reinterpret_cast<long>(a), O_RDWR | O_CLOEXEC);
         if (file < 0) return;
@@ -242,14 +235,12 @@ extern "C" __attribute__((visibility("hidden"), used)) void kindling_startup_beg
         if (place < 0 && place > -4096) return;
         auto* there = reinterpret_cast<Header*>(place);
         int64_t nobody = 0;
-        if (!__atomic_compare_exchange_n(&there->owner, &nobody, int64_t(call(SYS_getpid)), false, __ATOMIC_SEQ_CST,
-                                         __ATOMIC_SEQ_CST)) {
+        if (!__atomic_compare_exchange_n(&there->owner, &nobody, int64_t(call(SYS_getpid)), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
             call(SYS_munmap, place, bytes);
             return;
         }
         const char magic[8] = {'k', 's', 't', 'a', 'r', 't', '0', '1'};
-        for (int index = 0; index < 8; index++)
-            there->magic[index] = magic[index];
+        for (int index = 0; index < 8; index++) there->magic[index] = magic[index];
         there->used = sizeof(Header);
         there->capacity = uint64_t(bytes);
         header = there;
@@ -270,8 +261,7 @@ EXPORT unsigned la_objopen(struct link_map* map, Lmid_t, uintptr_t* cookie) {
     *cookie = NO_SLOT;
     const char* name = map->l_name ? map->l_name : "";
     uint32_t length = 0;
-    while (name[length])
-        length++;
+    while (name[length]) length++;
     // The loader's and the kernel's own objects are set up already and write protected.
     bool fixed = contains(name, "linux-vdso") || contains(name, "linux-gate") || contains(name, "/ld-linux");
     uint32_t slot = recording() && !fixed ? opened : NO_SLOT;
@@ -285,8 +275,7 @@ EXPORT unsigned la_objopen(struct link_map* map, Lmid_t, uintptr_t* cookie) {
         }
         opened++;
         library.address = map->l_addr;
-        library.entry =
-            reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(kindling_startup_thunks) + slot * THUNK_BYTES);
+        library.entry = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(kindling_startup_thunks) + slot * THUNK_BYTES);
         if (array && size && size->d_un.d_val >= sizeof(Function)) {
             library.array = reinterpret_cast<const Function*>(map->l_addr + array->d_un.d_ptr);
             library.count = uint32_t(size->d_un.d_val / sizeof(Function));
@@ -301,8 +290,7 @@ EXPORT unsigned la_objopen(struct link_map* map, Lmid_t, uintptr_t* cookie) {
     }
     if (Record* record = add(OPEN, slot < SLOTS ? slot : NO_SLOT, map->l_addr, length + 1)) {
         auto* text = reinterpret_cast<char*>(record + 1);
-        for (uint32_t index = 0; index <= length; index++)
-            text[index] = name[index];
+        for (uint32_t index = 0; index <= length; index++) text[index] = name[index];
     }
     if (!KINDLING_STARTUP_THREADS) return 0;
     // Bindings are shown (la_symbind64) of names in the C library only: pthread_create is there, and they are few.
@@ -323,8 +311,7 @@ int start_thread(void* thread, const void* attributes, void* (*function)(void*),
 }
 
 bool same(const char* a, const char* b) {
-    while (*a && *a == *b)
-        a++, b++;
+    while (*a && *a == *b) a++, b++;
     return *a == *b;
 }
 

@@ -101,10 +101,11 @@ def declarations(path):
             at = past
             continue
         if text.startswith("declare(", at) and not (text[at - 1].isalnum() or text[at - 1] in "_."):
-            end = closing(text, at + 7)
-            schema, rest = literals(text[at + 8:end - 1])
+            fields = closing(text, at + 7)
+            end = closing(text, fields)
+            schema, _ = literals(text[at + 8:fields - 1])
             line = text.count("\n", 0, at) + 1
-            found.append(Declaration(schema, rest, f"{path}:{line}", family[1]))
+            found.append(Declaration(schema, text[fields + 1:end - 1].strip()[1:-1], f"{path}:{line}", family[1]))
             at = end
         else:
             at += 1
@@ -134,7 +135,7 @@ class Declaration:
             self.arguments.append({"type": kind, "name": name.strip(), "default": default or None,
                                    "keyword_only": keyword_only})
         self.results = split_top(results[1:-1]) if results.startswith("(") else [results]
-        fields = split_top(rest.strip().lstrip(",").strip()[1:-1])
+        fields = split_top(rest)
         self.fields = []
         for field in fields:
             field = re.sub(r"^(\s*//.*\n)+", "", field).strip()
@@ -427,10 +428,10 @@ def copied(every):
 def write_derived(folder, every):
     """A family of what follows from other declarations; gives its declarations."""
     made = [*over_lists(every), *copied(every)]
-    text = "\n".join(f'    declare("{schema}", {{\n        {fields} }});' for schema, fields in made)
+    text = "\n".join(f'    declare("{schema}")({{\n        {fields}}});' for schema, fields in made)
     write(folder, "derived.cpp", "// Written by tools/generate.py: operators over lists, and copies of views.\n"
           f'#include "operators/lists.h"\n\nOPERATORS(derived) {{\n{text}\n}}\n')
-    return [Declaration(schema, f"{{ {fields} }}", f"derived.cpp: {schema}", "derived") for schema, fields in made]
+    return [Declaration(schema, fields, f"derived.cpp: {schema}", "derived") for schema, fields in made]
 
 
 def write(folder, name, text):

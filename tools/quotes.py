@@ -6,8 +6,8 @@ A quote in a document is a comment that names the place, and a block below it:
     ```cpp
     ```
 
-The block is filled with the lines from the first that contains the text to the one that closes it: the next line that is
-indented no deeper. tests/python/test_documents.py fails while a block is not what stands in the source.
+The block is filled with the lines from the one where the text begins (a line may end behind its brackets) to the one that closes
+it: the next line that is indented no deeper. tests/python/test_documents.py fails while a block is not what stands in the source.
 """
 
 import re
@@ -21,11 +21,12 @@ QUOTE = re.compile(r"^<!-- quoted from (\S+): ([^\n]+) -->\n```(\w*)\n(.*?)^```$
 
 def quoted(path, text):
     """The piece of a source file that begins at the line with `text`."""
-    lines = (ROOT / path).read_text().splitlines()
-    starts = [number for number, line in enumerate(lines) if text in line]
-    if len(starts) != 1:
-        raise SystemExit(f"{path}: {len(starts)} lines with {text!r}; a quote needs exactly one")
-    (start,) = starts
+    source = (ROOT / path).read_text()
+    lines = source.splitlines()
+    places = [found.start() for found in re.finditer(re.sub(r"\\[({]", r"\g<0>\\s*", re.escape(text)), source)]
+    if len(places) != 1:
+        raise SystemExit(f"{path} has {text!r} {len(places)} times; a quote needs exactly one")
+    start = source.count("\n", 0, places[0])
     depth = len(lines[start]) - len(lines[start].lstrip())
     end = start
     if not lines[start].rstrip().endswith(";"):

@@ -77,10 +77,18 @@ def environment(tally):
         raise SystemExit("the test environment could not be made")
 
 
+def cpp_sources():
+    """All C++ files of ours: those below a folder of the project that is no build and no environment."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path != BUILD and not path.name.startswith(".")]
+    return sorted(path for folder in folders for pattern in ("*.cpp", "*.h") for path in folder.rglob(pattern))
+
+
 def lint(tally):
-    """ruff over the Python files, and our own rules."""
+    """ruff over the Python files, and the layout of the C++ files."""
     status = call(sys.executable, "-m", "ruff", "check", ROOT)
     tally.add("lint", int(not status), int(bool(status)))
+    status = call(tool("clang-format"), "--dry-run", "-Werror", "-ferror-limit=20", *cpp_sources())
+    tally.add("layout of C++", int(not status), int(bool(status)))
 
 
 def cpp(tally):

@@ -14,8 +14,8 @@ static const unsigned char code[] = {
 #include "generated/importer.inc"
 };
 
-/// kindling/_importer.py, whose bytecode is part of this library: that takes 0.2 ms less than a file. `__init__.py` puts it into sys.modules:
-/// before there is the package, a thread that imports that very module must not find it.
+/// kindling/_importer.py, whose bytecode is part of this library: that takes 0.2 ms less than a file. `__init__.py` puts it into
+/// sys.modules: before there is the package, a thread that imports that very module must not find it.
 static PyObject* importer(PyObject* home) {
     PyObject *module = PyModule_New("kindling._importer"), *path = PyUnicode_FromFormat("%U/_importer.py", home);
     PyObject* compiled = PyMarshal_ReadObjectFromString(reinterpret_cast<const char*>(code), sizeof code);

@@ -43,4 +43,4 @@ inline Tensor operator<=(const Tensor& a, const Scalar& b) { return le(a, b); }
 inline Tensor operator>(const Tensor& a, const Scalar& b) { return gt(a, b); }
 inline Tensor operator>=(const Tensor& a, const Scalar& b) { return ge(a, b); }
 
-}  // namespace kindling
+} // namespace kindling

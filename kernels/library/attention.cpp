@@ -23,7 +23,7 @@ template <class T> T* row_of(const Plane4& plane, int64_t batch, int64_t head, i
     return static_cast<T*>(plane.data) + batch * plane.strides[0] + head * plane.strides[1] + row * plane.strides[2];
 }
 
-using Bits = uint16_t;  // of a bfloat16
+using Bits = uint16_t; // of a bfloat16
 
 /// The left operand of a product with one of the planes.
 struct Side {
@@ -40,7 +40,9 @@ template <class T> struct Scores {
     TileFunction multiply = find_tile(Primitive::Mul, type).function, exponential = find_tile(Primitive::Exp, type).function;
     TileFunction logarithm = find_tile(Primitive::Log, type).function;
     RowFold largest = find_row_fold(Combine::Max, type), sum = find_row_fold(Combine::Sum, type);
-    TileFunction round = a.weights == DType::BFloat16 ? find_move(TileMove::RoundBFloat16) : a.weights == DType::Float16 ? find_move(TileMove::RoundHalf) : nullptr;
+    TileFunction round = a.weights == DType::BFloat16  ? find_move(TileMove::RoundBFloat16)
+                         : a.weights == DType::Float16 ? find_move(TileMove::RoundHalf)
+                                                       : nullptr;
     PlaneCopy copy = find_plane_copy(sizeof(T));
     TileFunction widen = find_move(TileMove::BFloat16ToFloat), narrow = find_move(TileMove::FloatToBFloat16);
     T mask_row[key_block];
@@ -69,17 +71,15 @@ template <class T> struct Scores {
         return row_of<T>(plane, batch, head, row);
     }
     /// to = alpha * left @ right (+ to), where right has m x k rows of such a plane.
-    void product(int64_t m, int64_t n, int64_t k, const Side& left, const Side& right, T* to, int64_t to_row,
-                 int64_t to_column, double alpha, bool add) const {
-        if (a.narrow) {  // the result is contiguous by rows: see attention.h
-            TilesPart part{m,         n,           k,  left.at, left.row,        left.column, right.at,
-                           right.row, right.column, to, to_row,  TilesPart::Float};
+    void product(int64_t m, int64_t n, int64_t k, const Side& left, const Side& right, T* to, int64_t to_row, int64_t to_column,
+                 double alpha, bool add) const {
+        if (a.narrow) { // the result is contiguous by rows: see attention.h
+            TilesPart part{m, n, k, left.at, left.row, left.column, right.at, right.row, right.column, to, to_row, TilesPart::Float};
             part.alpha = static_cast<float>(alpha);
             if (add) part.c = to, part.c_row = to_row, part.c_column = 1;
             return gemm_tiles(part);
         }
-        Gemm product{type,     m,         n,            k,  left.at, left.row, left.column,
-                     right.at, right.row, right.column, to, to_row,  to_column};
+        Gemm product{type, m, n, k, left.at, left.row, left.column, right.at, right.row, right.column, to, to_row, to_column};
         product.alpha = alpha;
         if (add) product.c = to, product.c_row = to_row, product.c_column = to_column;
         gemm(product);
@@ -134,7 +134,7 @@ template <class T> void forward(const Attention& a) {
                     if (n) scores.largest(&most, line, 1, n);
                     if (top[r] > most || top[r] != top[r]) most = top[r];
                     fresh[r] = 0;
-                    factor[r] = 0;  // its exponential is 1
+                    factor[r] = 0; // its exponential is 1
                     if (most == -Scores<T>::infinity) n = 0;
                     if (n) {
                         factor[r] = top[r] - most;
@@ -152,8 +152,8 @@ template <class T> void forward(const Attention& a) {
                     if (first && factor[r] != 1) scores.apply(scores.multiply, out + r * depth, factor[r], depth);
                 }
                 scores.product(rows, depth, keys, {scores.weights(values, rows, keys, rounded.data), key_block, 1},
-                               {scores.operand(a.value, batch, head, first), a.value.strides[2], a.value.strides[3]}, out,
-                               depth, 1, 1, first > 0);
+                               {scores.operand(a.value, batch, head, first), a.value.strides[2], a.value.strides[3]}, out, depth, 1, 1,
+                               first > 0);
             }
             T* logs = static_cast<T*>(a.logsumexp) + (batch * a.heads + head) * a.queries + row;
             scores.logarithm(logs, total, nullptr, nullptr, rows, 0);
@@ -162,7 +162,10 @@ template <class T> void forward(const Attention& a) {
                 scores.apply(scores.multiply, out + r * depth, total[r] == 0 ? 0 : 1 / total[r], depth);
                 const int64_t item = sizeof(T);
                 scores.copy({reinterpret_cast<char*>(row_of<T>(a.out, batch, head, row + r)),
-                             reinterpret_cast<const char*>(out + r * depth), {1, depth}, {0, a.out.strides[3] * item}, {0, item}});
+                             reinterpret_cast<const char*>(out + r * depth),
+                             {1, depth},
+                             {0, a.out.strides[3] * item},
+                             {0, item}});
             }
         }
     });
@@ -185,7 +188,7 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
                 const int64_t rows = a.queries - row < query_block ? a.queries - row : query_block;
                 const void* g = scores.operand(grad, batch, head, row);
                 const int64_t item = sizeof(T);
-                for (int64_t r = 0; r < rows; r++) {  // the sum of out * grad per row
+                for (int64_t r = 0; r < rows; r++) { // the sum of out * grad per row
                     auto read = [&](PlaneCopy copy, int64_t size, void* to, const void* from, int64_t step) {
                         copy({static_cast<char*>(to), static_cast<const char*>(from), {1, a.value_depth}, {0, size}, {0, step * size}});
                     };
@@ -219,13 +222,13 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
                                           const Plane4& to, int64_t to_row, double alpha) {
                         const int64_t row_step = turned ? 1 : key_block, column_step = turned ? key_block : 1;
                         scores.product(turned ? keys : rows, n, turned ? rows : keys, {left, row_step, column_step},
-                                       {right, shape.strides[2], shape.strides[3]}, row_of<T>(to, batch, head, to_row),
-                                       to.strides[2], to.strides[3], alpha, true);
+                                       {right, shape.strides[2], shape.strides[3]}, row_of<T>(to, batch, head, to_row), to.strides[2],
+                                       to.strides[3], alpha, true);
                     };
                     accumulate(scores.weights(weights, rows, keys, rounded.data), true, g, grad, a.value_depth, grad_value, first, 1);
                     scores.product(rows, keys, a.value_depth, {g, grad.strides[2], grad.strides[3]},
-                                   {scores.operand(a.value, batch, head, first), a.value.strides[3], a.value.strides[2]},
-                                   slopes, key_block, 1, 1, false);
+                                   {scores.operand(a.value, batch, head, first), a.value.strides[3], a.value.strides[2]}, slopes, key_block,
+                                   1, 1, false);
                     for (int64_t r = 0; r < rows; r++) {
                         T *values = weights + r * key_block, *slope = slopes + r * key_block;
                         scores.apply(scores.subtract, slope, inner[r], keys);
@@ -241,7 +244,7 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
     });
 }
 
-}  // namespace
+} // namespace
 
 void attention(const Attention& problem) {
     if (problem.dtype == DType::Float32) forward<float>(problem);
@@ -254,4 +257,4 @@ void attention_backward(const Attention& problem, const Plane4& grad, const Plan
     else backward<double>(problem, grad, grad_query, grad_key, grad_value);
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -17,15 +17,15 @@ struct Plane4 {
 };
 
 struct Attention {
-    DType dtype;  // float32 or float64, for everything here
+    DType dtype; // float32 or float64, for everything here
     int64_t batch, heads, queries, keys, depth, value_depth;
     Plane4 query, key, value;
-    Plane4 mask;  // added to the scaled scores; no data: none
+    Plane4 mask; // added to the scaled scores; no data: none
     double scale;
-    bool causal;  // query i sees keys 0 to i
+    bool causal; // query i sees keys 0 to i
     Plane4 out;
-    DType weights;  // products with values read weights rounded to this half type, if it is one
-    void* logsumexp;  // per row of scores, batch x heads x queries; -infinity where nothing is attended to
+    DType weights;   // products with values read weights rounded to this half type, if it is one
+    void* logsumexp; // per row of scores, batch x heads x queries; -infinity where nothing is attended to
     // query, key, value and the gradient of `out` are bfloat16, the rest is float32. Weights are rounded for products
     // with them. Only if has_tiles(); the gradients' last dimension has stride 1.
     bool narrow = false;
@@ -36,4 +36,4 @@ void attention(const Attention& problem);
 void attention_backward(const Attention& problem, const Plane4& grad, const Plane4& grad_query, const Plane4& grad_key,
                         const Plane4& grad_value);
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -27,12 +27,9 @@ constexpr int64_t convolution_out(int64_t in, int64_t kernel, int64_t stride, in
 /// bias may be null.
 void convolution(const Convolution& shape, const void* input, const void* weight, const void* bias, void* output);
 /// bias (one value per channel of grad_input) is for the transposed convolution; null for a gradient.
-void convolution_input_gradient(const Convolution& shape, const void* grad_output, const void* weight, const void* bias,
-                                void* grad_input);
-void convolution_weight_gradient(const Convolution& shape, const void* input, const void* grad_output,
-                                 void* grad_weight);
+void convolution_input_gradient(const Convolution& shape, const void* grad_output, const void* weight, const void* bias, void* grad_input);
+void convolution_weight_gradient(const Convolution& shape, const void* input, const void* grad_output, void* grad_weight);
 /// Sums over batch and space: any [batch, channels, space] array.
-void convolution_bias_gradient(DType dtype, int64_t batch, int64_t channels, int64_t space, const void* grad_output,
-                               void* grad_bias);
+void convolution_bias_gradient(DType dtype, int64_t batch, int64_t channels, int64_t space, const void* grad_output, void* grad_bias);
 
 } // namespace kindling::library

@@ -12,23 +12,19 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-template <class T>
-const DepthwiseSteps<T>& depthwise_steps() {
-    if constexpr (std::is_same_v<T, float>)
-        return convolution_steps().depthwise_float;
-    else
-        return convolution_steps().depthwise_double;
+template <class T> const DepthwiseSteps<T>& depthwise_steps() {
+    if constexpr (std::is_same_v<T, float>) return convolution_steps().depthwise_float;
+    else return convolution_steps().depthwise_double;
 }
 
 bool is_depthwise(const Shape& s) {
-    return s.in_channels == 1 && s.out_channels <= 2 && s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 &&
-           s.padding[0] == 0 && !s.direct && s.stride[1] <= 8 && s.stride[2] <= 8 && s.out_space > 0;
+    return s.in_channels == 1 && s.out_channels <= 2 && s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 && s.padding[0] == 0 &&
+           !s.direct && s.stride[1] <= 8 && s.stride[2] <= 8 && s.out_space > 0;
 }
 
 /// One padded plane of the input, and the offsets of its taps. Taps in a column of the kernel are consecutive, and
 /// among these the ones whose rows have the same phase of the stride.
-template <class T>
-struct Padded {
+template <class T> struct Padded {
     static constexpr int64_t lanes = 64 / sizeof(T);
     ConvolutionLayout layout;
     Scratch<int64_t> offsets, order;
@@ -36,16 +32,14 @@ struct Padded {
     Scratch<T> values;
     DepthwisePlane plane;
     explicit Padded(const Shape& s)
-        : layout(s, lanes), offsets(s.taps), order(s.taps),
-          room(layout.plane + DepthwisePlane::most_rows * layout.pitch + lanes),
+        : layout(s, lanes), offsets(s.taps), order(s.taps), room(layout.plane + DepthwisePlane::most_rows * layout.pitch + lanes),
           values(room), plane{s.taps, offsets.data, order.data, s.out[1], s.out[2], layout.pitch} {
         int64_t t = 0;
         for (int64_t column = 0; column < s.kernel[2]; ++column)
             for (int64_t phase = 0; phase < s.stride[1]; ++phase)
                 for (int64_t row = 0; row < s.kernel[1]; ++row)
                     if (row * s.dilation[1] % s.stride[1] == phase) order[t++] = row * s.kernel[2] + column;
-        for (t = 0; t < s.taps; ++t)
-            offsets[t] = layout.offset(s, 0, order[t]);
+        for (t = 0; t < s.taps; ++t) offsets[t] = layout.offset(s, 0, order[t]);
         clear();
     }
     void clear() { library::clear(values.data, room); }
@@ -55,15 +49,13 @@ struct Padded {
 /// There is no padding between rows, so registers are full even where rows are short.
 class Masked {
 public:
-    explicit Masked(const Shape& shape)
-        : s_(shape), pitch_(s_.out[2]), offsets_(s_.taps), masks_((s_.out_space + 63) / 64 * s_.taps) {
+    explicit Masked(const Shape& shape) : s_(shape), pitch_(s_.out[2]), offsets_(s_.taps), masks_((s_.out_space + 63) / 64 * s_.taps) {
         if (s_.in[1] == 1) pitch_ = std::max(pitch_, columns(0)); // there is no next row
         int64_t at = 0;
         for (int64_t f = 0; f < 2; ++f)
             for (int64_t g = 0; g < 2; ++g) {
                 begins_[f][g] = at;
-                if (f < s_.stride[1] && g < s_.stride[2])
-                    at += rows(f) * pitch_ + 16; // rows are written a register at a time
+                if (f < s_.stride[1] && g < s_.stride[2]) at += rows(f) * pitch_ + 16; // rows are written a register at a time
             }
         size_ = at;
         for (int64_t t = 0; t < s_.taps; ++t) {
@@ -73,8 +65,7 @@ public:
         clear(masks_.data, (s_.out_space + 63) / 64 * s_.taps);
         for (int64_t t = 0; t < s_.taps; ++t) {
             const Tap tap = tap_at(t);
-            const int64_t first = std::max<int64_t>(-tap.column, 0),
-                          last = std::min(s_.out[2], columns(tap.phase[1]) - tap.column);
+            const int64_t first = std::max<int64_t>(-tap.column, 0), last = std::min(s_.out[2], columns(tap.phase[1]) - tap.column);
             for (int64_t y = std::max<int64_t>(-tap.row, 0); y < std::min(s_.out[1], rows(tap.phase[0]) - tap.row); ++y)
                 set(masks_.data, s_.taps, t, y * s_.out[2] + first, y * s_.out[2] + last);
         }
@@ -97,22 +88,16 @@ public:
         for (int64_t f = 0; f < s_.stride[1]; ++f) {
             const PlaneRows plane_rows = {1, rows(f), 0, pitch_, 0, s_.stride[1] * s_.in[2], true};
             const float* row = from + f * s_.in[2];
-            if (s_.stride[2] == 1)
-                row_steps<float>().copy(plane_rows, s_.in[2], to + begins_[f][0], row);
-            else
-                row_steps<float>().split(plane_rows, columns(0), columns(1), to + begins_[f][0], to + begins_[f][1],
-                                         row);
+            if (s_.stride[2] == 1) row_steps<float>().copy(plane_rows, s_.in[2], to + begins_[f][0], row);
+            else row_steps<float>().split(plane_rows, columns(0), columns(1), to + begins_[f][0], to + begins_[f][1], row);
         }
     }
     void copy_back(const float* from, float* to) const {
         for (int64_t f = 0; f < s_.stride[1]; ++f) {
             const PlaneRows plane_rows = {1, rows(f), 0, s_.stride[1] * s_.in[2], 0, pitch_};
             float* row = to + f * s_.in[2];
-            if (s_.stride[2] == 1)
-                row_steps<float>().copy(plane_rows, s_.in[2], row, from + begins_[f][0]);
-            else
-                convolution_steps().masked.merge(plane_rows, columns(0), columns(1), row, from + begins_[f][0],
-                                                 from + begins_[f][1]);
+            if (s_.stride[2] == 1) row_steps<float>().copy(plane_rows, s_.in[2], row, from + begins_[f][0]);
+            else convolution_steps().masked.merge(plane_rows, columns(0), columns(1), row, from + begins_[f][0], from + begins_[f][1]);
         }
     }
     /// For the input's gradient of one phase: positions are those of the phase, and the output's gradient is read.
@@ -121,21 +106,17 @@ public:
         Scratch<uint64_t> masks;
         int64_t count = 0, begin, places;
         Back(const Masked& m, int64_t f, int64_t g)
-            : offsets(m.s_.taps), taps(m.s_.taps), masks((m.rows(f) * m.pitch_ + 63) / 64 * m.s_.taps),
-              begin(m.begins_[f][g]), places(f < m.s_.stride[1] && g < m.s_.stride[2] && m.columns(g) > 0
-                                                 ? (m.rows(f) - 1) * m.pitch_ + m.columns(g)
-                                                 : 0) {
+            : offsets(m.s_.taps), taps(m.s_.taps), masks((m.rows(f) * m.pitch_ + 63) / 64 * m.s_.taps), begin(m.begins_[f][g]),
+              places(f < m.s_.stride[1] && g < m.s_.stride[2] && m.columns(g) > 0 ? (m.rows(f) - 1) * m.pitch_ + m.columns(g) : 0) {
             const Shape& s = m.s_;
             for (int64_t t = 0; t < s.taps; ++t) {
                 const Tap tap = m.tap_at(t);
-                if (tap.phase[0] == f && tap.phase[1] == g)
-                    taps[count] = t, offsets[count++] = -(tap.row * s.out[2] + tap.column);
+                if (tap.phase[0] == f && tap.phase[1] == g) taps[count] = t, offsets[count++] = -(tap.row * s.out[2] + tap.column);
             }
             clear(masks.data, (m.rows(f) * m.pitch_ + 63) / 64 * count);
             for (int64_t i = 0; i < count; ++i) {
                 const Tap tap = m.tap_at(taps[i]);
-                const int64_t first = std::max<int64_t>(tap.column, 0),
-                              last = std::min(m.columns(g), s.out[2] + tap.column);
+                const int64_t first = std::max<int64_t>(tap.column, 0), last = std::min(m.columns(g), s.out[2] + tap.column);
                 for (int64_t y = std::max<int64_t>(tap.row, 0); y < std::min(m.rows(f), s.out[1] + tap.row); ++y)
                     set(masks.data, count, i, y * m.pitch_ + first, y * m.pitch_ + last);
             }
@@ -148,10 +129,8 @@ private:
         int64_t phase[2], row, column;
     };
     Tap tap_at(int64_t t) const {
-        const int64_t y = t / s_.kernel[2] * s_.dilation[1] - s_.padding[1],
-                      x = t % s_.kernel[2] * s_.dilation[2] - s_.padding[2];
-        const int64_t f = (y % s_.stride[1] + s_.stride[1]) % s_.stride[1],
-                      g = (x % s_.stride[2] + s_.stride[2]) % s_.stride[2];
+        const int64_t y = t / s_.kernel[2] * s_.dilation[1] - s_.padding[1], x = t % s_.kernel[2] * s_.dilation[2] - s_.padding[2];
+        const int64_t f = (y % s_.stride[1] + s_.stride[1]) % s_.stride[1], g = (x % s_.stride[2] + s_.stride[2]) % s_.stride[2];
         return {{f, g}, (y - f) / s_.stride[1], (x - g) / s_.stride[2]};
     }
     int64_t rows(int64_t phase) const { return (s_.in[1] - phase + s_.stride[1] - 1) / s_.stride[1]; }
@@ -173,8 +152,7 @@ int64_t grain_of(int64_t work) { return std::max<int64_t>(1, 100000 / std::max<i
 
 } // namespace
 
-template <class T>
-bool run_depthwise(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T> bool run_depthwise(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     if (!is_depthwise(s)) return false;
     if constexpr (sizeof(T) == 4)
         if (Masked::pays(s)) {
@@ -201,8 +179,7 @@ bool run_depthwise(const Shape& s, const T* input, const T* weight, const T* bia
             fill_layout(s, padded.layout, input + image * s.in_space, 1, 0, padded.values.data);
             for (int64_t o = 0; o < s.out_channels; ++o) {
                 const int64_t channel = image % s.groups * s.out_channels + o;
-                depthwise_steps<T>().forward(padded.plane, padded.values.data, weight + channel * s.taps,
-                                             bias ? bias[channel] : T{0},
+                depthwise_steps<T>().forward(padded.plane, padded.values.data, weight + channel * s.taps, bias ? bias[channel] : T{0},
                                              output + (image * s.out_channels + o) * s.out_space);
             }
         }
@@ -210,15 +187,13 @@ bool run_depthwise(const Shape& s, const T* input, const T* weight, const T* bia
     return true;
 }
 
-template <class T>
-bool run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+template <class T> bool run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     if (!is_depthwise(s)) return false;
     if constexpr (sizeof(T) == 4)
         if (Masked::fits(s)) {
             const Masked masked(s);
             const MaskedSteps& steps = convolution_steps().masked;
-            const int64_t at_once =
-                masked.in_place() ? s.batch : std::clamp<int64_t>(4096 / s.in_space, 1, s.batch); // samples
+            const int64_t at_once = masked.in_place() ? s.batch : std::clamp<int64_t>(4096 / s.in_space, 1, s.batch); // samples
             parallel_for(0, s.groups, grain_of(s.batch * s.out_space * s.taps), [&](int64_t begin, int64_t end) {
                 Scratch<float> copied(masked.in_place() ? 0 : at_once * masked.size());
                 clear(grad_weight + begin * s.out_channels * s.taps, (end - begin) * s.out_channels * s.taps);
@@ -227,15 +202,14 @@ bool run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, 
                         const int64_t count = std::min(at_once, s.batch - sample), image = sample * s.groups + group;
                         if (!masked.in_place())
                             for (int64_t n = 0; n < count; ++n)
-                                masked.copy(input + (image + n * s.groups) * s.in_space,
-                                            copied.data + n * masked.size());
+                                masked.copy(input + (image + n * s.groups) * s.in_space, copied.data + n * masked.size());
                         const float* from = masked.in_place() ? input + image * s.in_space : copied.data;
                         for (int64_t o = 0; o < s.out_channels; ++o)
-                            steps.weight(masked.plane(),
-                                         {count, s.groups * s.out_channels * s.out_space,
-                                          masked.in_place() ? s.groups * s.in_space : masked.size()},
-                                         from, grad_output + (image * s.out_channels + o) * s.out_space,
-                                         grad_weight + (group * s.out_channels + o) * s.taps);
+                            steps.weight(
+                                masked.plane(),
+                                {count, s.groups * s.out_channels * s.out_space, masked.in_place() ? s.groups * s.in_space : masked.size()},
+                                from, grad_output + (image * s.out_channels + o) * s.out_space,
+                                grad_weight + (group * s.out_channels + o) * s.taps);
                     }
             });
             return true;
@@ -262,8 +236,7 @@ bool run_depthwise_weight(const Shape& s, const T* input, const T* grad_output, 
     return true;
 }
 
-template <class T>
-bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, T* grad_input) {
+template <class T> bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, T* grad_input) {
     if (!is_depthwise(s)) return false;
     if constexpr (sizeof(T) == 4)
         if (Masked::fits(s) && s.out_channels == 1 && (s.stride[1] > 1 || s.stride[2] > 1 || Masked::pays(s))) {
@@ -276,8 +249,7 @@ bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
                     float* to = grad_input + image * s.in_space;
                     for (const Masked::Back& back : backs) {
                         if (back.places <= 0) continue;
-                        for (int64_t i = 0; i < back.count; ++i)
-                            some[i] = all[back.taps[i]];
+                        for (int64_t i = 0; i < back.count; ++i) some[i] = all[back.taps[i]];
                         convolution_steps().masked.forward(back.plane(), grad, some.data, 0,
                                                            masked.in_place() ? to : phases.data + back.begin);
                     }
@@ -296,8 +268,7 @@ bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
     if (reach) { // it is the convolution of the output's gradient with the flipped kernel
         std::swap(back.in_space, back.out_space);
         Scratch<T> turned(s.groups * s.taps);
-        for (int64_t c = 0; c < s.groups; ++c)
-            std::reverse_copy(weight + c * s.taps, weight + (c + 1) * s.taps, turned.data + c * s.taps);
+        for (int64_t c = 0; c < s.groups; ++c) std::reverse_copy(weight + c * s.taps, weight + (c + 1) * s.taps, turned.data + c * s.taps);
         return run_depthwise<T>(back, grad_output, turned.data, nullptr, grad_input);
     }
     // Otherwise each tap is added to the positions that it reads, in a copy, which is then added back.
@@ -310,20 +281,18 @@ bool run_depthwise_input(const Shape& s, const T* grad_output, const T* weight, 
             if (image > begin) padded.clear();
             for (int64_t o = 0; o < s.out_channels; ++o)
                 depthwise_steps<T>().scatter(padded.plane, grad_output + (image * s.out_channels + o) * s.out_space,
-                                             weight + (image % s.groups * s.out_channels + o) * s.taps,
-                                             padded.values.data);
+                                             weight + (image % s.groups * s.out_channels + o) * s.taps, padded.values.data);
             T* to = grad_input + image * s.in_space;
             clear(to, s.in_space);
-            for_phases(s, padded.layout, 0,
-                       [&](int64_t at, int64_t first, int64_t last, int64_t left, int64_t right, int64_t place) {
-                           if (first == last || left == right) return;
-                           const T* from = padded.values.data + at + first * padded.layout.pitch + left;
-                           copy({reinterpret_cast<char*>(to + place),
-                                 reinterpret_cast<const char*>(from),
-                                 {last - first, right - left},
-                                 {sy * s.in[2] * item, sx * item},
-                                 {padded.layout.pitch * item, item}});
-                       });
+            for_phases(s, padded.layout, 0, [&](int64_t at, int64_t first, int64_t last, int64_t left, int64_t right, int64_t place) {
+                if (first == last || left == right) return;
+                const T* from = padded.values.data + at + first * padded.layout.pitch + left;
+                copy({reinterpret_cast<char*>(to + place),
+                      reinterpret_cast<const char*>(from),
+                      {last - first, right - left},
+                      {sy * s.in[2] * item, sx * item},
+                      {padded.layout.pitch * item, item}});
+            });
         }
     });
     return true;

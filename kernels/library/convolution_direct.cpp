@@ -27,12 +27,10 @@ bool fits(const Shape& s) {
 struct Depth {
     int64_t in, out, kernel, stride, padding, dilation;
     explicit Depth(const Shape& s)
-        : in(s.in[0]), out(s.out[0]), kernel(s.kernel[0]), stride(s.stride[0]), padding(s.padding[0]),
-          dilation(s.dilation[0]) {}
+        : in(s.in[0]), out(s.out[0]), kernel(s.kernel[0]), stride(s.stride[0]), padding(s.padding[0]), dilation(s.dilation[0]) {}
     static Shape planes(Shape s) {
         s.batch *= s.out[0], s.in_channels *= s.kernel[0];
-        s.in_space /= std::max<int64_t>(s.in[0], 1), s.out_space /= std::max<int64_t>(s.out[0], 1),
-            s.taps /= s.kernel[0];
+        s.in_space /= std::max<int64_t>(s.in[0], 1), s.out_space /= std::max<int64_t>(s.out[0], 1), s.taps /= s.kernel[0];
         s.in[0] = s.out[0] = s.kernel[0] = s.stride[0] = s.dilation[0] = 1, s.padding[0] = 0;
         return s;
     }
@@ -42,39 +40,38 @@ struct Depth {
 /// taps.
 struct Weights {
     int64_t group, row, channel;
-    bool turned;  // flipped: the last tap reads the first position
+    bool turned; // flipped: the last tap reads the first position
 };
 
 /// A convolution tile by tile: some channels of the output times some positions.
-template <class T>
-struct Direct {
+template <class T> struct Direct {
     const Depth depth;
     const Shape s;
     const T* weight;
     const Weights& lie;
     const T* bias;
     const DirectSteps<T>& steps = direct_steps<T>();
-    static constexpr int64_t room = 96 << 10;  // elements of a copy
+    static constexpr int64_t room = 96 << 10; // elements of a copy
     const int64_t k = s.in_channels * s.taps, unit = steps.tile.rows, columns = steps.tile.columns;
     int64_t abreast = 1; // images side by side
     ConvolutionLayout layout{s, s.in_channels, room};
     Scratch<int64_t> offsets{k};
-    int64_t size = 0;    // of the copy of a block of images, including what whole registers read behind it
-    int64_t padded = 0;  // channels of all tiles
-    int64_t deep = k;    // channels of the input times taps that are summed at once
-    bool once = false;   // the copies of all images stay in the second cache, and the weights are read once
+    int64_t size = 0;   // of the copy of a block of images, including what whole registers read behind it
+    int64_t padded = 0; // channels of all tiles
+    int64_t deep = k;   // channels of the input times taps that are summed at once
+    bool once = false;  // the copies of all images stay in the second cache, and the weights are read once
 
     Direct(const Shape& shape, const T* from, const Weights& where, const T* add)
         : depth(shape), s(Depth::planes(shape)), weight(from), lie(where), bias(add) {
         while (padded < s.out_channels) padded += rows_at(padded);
-        const int64_t read = s.kernel[1] * (columns * static_cast<int64_t>(sizeof(T)) + 64);  // bytes of a channel for a tile
+        const int64_t read = s.kernel[1] * (columns * static_cast<int64_t>(sizeof(T)) + 64); // bytes of a channel for a tile
         const int64_t parts = (s.in_channels * read + (16 << 10) - 1) / (16 << 10);
         deep = (s.in_channels + parts - 1) / parts * s.taps;
         const int64_t most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, 16));
         double least = std::numeric_limits<double>::infinity();
         for (int64_t images = 1; images <= most; ++images) {
             const int64_t blocks = (s.batch + images - 1) / images;
-            if ((s.batch + blocks - 1) / blocks != images) continue;  // as many blocks with fewer images
+            if ((s.batch + blocks - 1) / blocks != images) continue; // as many blocks with fewer images
             ConvolutionLayout some(s, s.in_channels, room, images);
             for (int64_t rows = some.most; rows > 0; --rows) {
                 const int64_t bands = (s.out[1] + rows - 1) / rows;
@@ -100,11 +97,14 @@ struct Direct {
     /// The cost of so many blocks of images, about, in products. Tiles are computed whole, and rows of the input are
     /// copied twice between bands. No sum depends on the choice.
     double cost_of(const ConvolutionLayout& l, int64_t blocks, bool all_at_once) const {
-        constexpr double copied = 64, read = 8;  // products in the time it takes to copy an element, or to read a weight
+        constexpr double copied = 64, read = 8; // products in the time it takes to copy an element, or to read a weight
         const int64_t rows = l.out_rows, whole = s.out[1] / rows, rest = s.out[1] % rows, bands = whole + (rest != 0);
         const int64_t below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
-        auto products = [&](int64_t count) { return static_cast<double>((l.places(s, count) + columns - 1) / columns * columns * padded) * static_cast<double>(k); };
-        const double copies = static_cast<double>((s.out[1] + bands * below) * l.pitch * s.in_channels * s.stride[1] * s.stride[2]) * copied;
+        auto products = [&](int64_t count) {
+            return static_cast<double>((l.places(s, count) + columns - 1) / columns * columns * padded) * static_cast<double>(k);
+        };
+        const double copies =
+            static_cast<double>((s.out[1] + bands * below) * l.pitch * s.in_channels * s.stride[1] * s.stride[2]) * copied;
         const double weights = static_cast<double>(padded * k) * read, images = static_cast<double>(blocks * s.groups);
         const double block = static_cast<double>(whole) * products(rows) + (rest ? products(rest) : 0) + copies, threads = num_threads();
         if (all_at_once) return (images * block + static_cast<double>(s.groups) * weights) / threads;
@@ -124,8 +124,7 @@ struct Direct {
     void pack(int64_t group, int64_t o, T* to) const {
         const int64_t rows = rows_at(o), there = std::min(rows, s.out_channels - o);
         const T* from = weight + group * lie.group + o * lie.row;
-        for (int64_t r = 0; r < rows; ++r)
-            *to++ = r < there && bias ? bias[group * s.out_channels + o + r] : T{0};
+        for (int64_t r = 0; r < rows; ++r) *to++ = r < there && bias ? bias[group * s.out_channels + o + r] : T{0};
         if (there < rows) clear(to, rows * k);
         if (lie.channel == s.taps * depth.kernel) return steps.turn(to, rows, from, lie.row, there, k);
         const int64_t taps = s.taps * depth.kernel;
@@ -142,14 +141,11 @@ struct Direct {
                 T* to = copied + tap * layout.plane;
                 const ChannelSteps steps = {space, depth.kernel * layout.plane};
                 if (plane >= 0 && plane < depth.in)
-                    fill_layout(s, layout,
-                                input + ((image + n) / depth.out * s.groups + group) * channels * space +
-                                    plane * s.in_space,
+                    fill_layout(s, layout, input + ((image + n) / depth.out * s.groups + group) * channels * space + plane * s.in_space,
                                 channels, first_row, to, n, steps);
                 else
                     for (int64_t c = 0; c < channels; ++c)
-                        if (n == 0)
-                            clear(to + c * steps.to, layout.plane); // for all of them
+                        if (n == 0) clear(to + c * steps.to, layout.plane); // for all of them
                         else
                             for (int64_t row = 0; row < layout.plane; row += layout.pitch)
                                 clear(to + c * steps.to + row + n * layout.cell, layout.cell);
@@ -157,8 +153,7 @@ struct Direct {
     }
     /// Where an image of a group begins in the output.
     int64_t place_of(int64_t group, int64_t image) const {
-        return (image / depth.out * s.groups + group) * s.out_channels * depth.out * s.out_space +
-               image % depth.out * s.out_space;
+        return (image / depth.out * s.groups + group) * s.out_channels * depth.out * s.out_space + image % depth.out * s.out_space;
     }
     /// Among positions [j, stop), calls visit(position in the first image, how many, which image, where in its rows)
     /// for those that are outputs.
@@ -184,8 +179,7 @@ struct Direct {
             T* row = to + place_of(group, first + image) + place;
             if constexpr (store) return steps.put(there, count, sums + from, row, step);
             for (int64_t r = 0; r < there; ++r)
-                for (int64_t c = 0; c < count; c += 64 / static_cast<int64_t>(sizeof(T)))
-                    __builtin_prefetch(row + r * step + c, 1);
+                for (int64_t c = 0; c < count; c += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(row + r * step + c, 1);
         });
     }
     /// Sums of `tiles`, for so many channels of the output, wait here between parts of the sums.
@@ -194,9 +188,9 @@ struct Direct {
     }
     /// The tiles of channels [o_begin, o_end) of the output, whose weights begin at `packed`. Only some channels of the
     /// input are summed at once: those of a tile then stay in the first cache, and their weights in the second.
-    void tiles(const T* packed, const T* copied, int64_t o_begin, int64_t o_end, int64_t rows, int64_t group, int64_t first,
-               int64_t images, T* to, T* waiting) const {
-        alignas(64) T here[12 * 32 + 16];  // a register can be read at any position
+    void tiles(const T* packed, const T* copied, int64_t o_begin, int64_t o_end, int64_t rows, int64_t group, int64_t first, int64_t images,
+               T* to, T* waiting) const {
+        alignas(64) T here[12 * 32 + 16]; // a register can be read at any position
         const int64_t places = layout.places(s, rows), channels = o_end - o_begin;
         for (int64_t p = 0; p < k; p += deep) {
             const int64_t count = std::min(deep, k - p);
@@ -209,8 +203,7 @@ struct Direct {
             // The inner loop is over the smaller of the weights and the positions, since that is read again and again.
             if (channels >= places) {
                 for (int64_t o = o_begin; o < o_end; o += rows_at(o))
-                    for (int64_t j = 0; j < places; j += columns)
-                        tile(o, j);
+                    for (int64_t j = 0; j < places; j += columns) tile(o, j);
                 continue;
             }
             const int64_t most = std::max<int64_t>((160 << 10) / static_cast<int64_t>(sizeof(T)) / count, 1);
@@ -219,15 +212,13 @@ struct Direct {
                 do end += rows_at(end);
                 while (end < o_end && end - begin < most);
                 for (int64_t j = 0; j < places; j += columns)
-                    for (int64_t o = begin; o < end; o += rows_at(o))
-                        tile(o, j);
+                    for (int64_t o = begin; o < end; o += rows_at(o)) tile(o, j);
             }
         }
     }
 };
 
-template <class T>
-bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
+template <class T> bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
     if (!fits(Depth::planes(whole))) return false;
     Direct<T> d(whole, weight, lie, bias);
     const Shape& s = d.s;
@@ -238,8 +229,7 @@ bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie
 
     Scratch<int64_t> starts(d.padded / d.unit);
     int64_t tiles = 0;
-    for (int64_t o = 0; o < d.padded; o += d.rows_at(o))
-        starts[tiles++] = o;
+    for (int64_t o = 0; o < d.padded; o += d.rows_at(o)) starts[tiles++] = o;
     if (d.once) {
         Scratch<T> copied(blocks * d.size);
         clear(copied.data, blocks * d.size);
@@ -253,8 +243,8 @@ bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie
                 const int64_t group = task / tiles, o = starts[task % tiles];
                 d.pack(group, o, packed.data);
                 for (int64_t block = group; block < blocks; block += s.groups)
-                    d.tiles(packed.data, copied.data + block * d.size, o, o + d.rows_at(o), s.out[1], group,
-                            first_of(block), images_of(block), output, waiting.data);
+                    d.tiles(packed.data, copied.data + block * d.size, o, o + d.rows_at(o), s.out[1], group, first_of(block),
+                            images_of(block), output, waiting.data);
             }
         });
         return true;
@@ -286,17 +276,15 @@ bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie
     return true;
 }
 
-}  // namespace
+} // namespace
 
-template <class T>
-bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T> bool run_direct(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     const int64_t row = s.in_channels * s.taps;
     return run<T>(s, input, weight, {s.out_channels * row, row, s.taps, false}, bias, output);
 }
 
 // With stride 1 the input gradient is the convolution of the output's gradient with the flipped kernel.
-template <class T>
-bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+template <class T> bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     Shape back = s;
     for (int d = 0; d < 3; ++d) {
         std::swap(back.in[d], back.out[d]);
@@ -310,8 +298,7 @@ bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, con
     return run<T>(back, grad_output, weight, {s.out_channels * row, s.taps, row, true}, bias, grad_input);
 }
 
-template <class T>
-bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+template <class T> bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     // Between the rows the input is multiplied by zeros, so it must be finite.
     if (!fits(s) || !row_steps<T>().finite(input, s.batch * s.groups * s.in_channels * s.in_space)) return false;
     const DirectSteps<T>& steps = direct_steps<T>();
@@ -333,8 +320,7 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
     const bool by_input = s.in_channels > s.out_channels;
     const int64_t channels = by_input ? part_of(s.in_channels) : s.in_channels;
     const int64_t out_channels = by_input ? channels_up : part_of(channels_up / O) * O;
-    const int64_t blocks =
-        by_input ? (s.in_channels + channels - 1) / channels : (channels_up + out_channels - 1) / out_channels;
+    const int64_t blocks = by_input ? (s.in_channels + channels - 1) / channels : (channels_up + out_channels - 1) / out_channels;
     clear(grad_weight, s.groups * s.out_channels * k);
     parallel_for(0, s.groups * blocks, 1, [&](int64_t begin, int64_t end) {
         const int64_t plane_room = channels * layout.plane + grad_step + lanes;
@@ -350,8 +336,7 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
             const int64_t channel = by_input ? block * channels : 0, first = by_input ? 0 : block * out_channels;
             const int64_t some = std::min(channels, s.in_channels - channel), taps = some * s.taps;
             const int64_t outs = std::min(out_channels, s.out_channels - first);
-            for (int64_t p = 0; p < taps_up; ++p)
-                offsets[p] = p < taps ? layout.offset(s, p / s.taps, p % s.taps) : 0;
+            for (int64_t p = 0; p < taps_up; ++p) offsets[p] = p < taps ? layout.offset(s, p / s.taps, p % s.taps) : 0;
             for (int64_t sample = 0; sample < s.batch; sample += at_once)
                 for (int64_t band = 0; band < bands; ++band) {
                     const int64_t first_row = band * layout.out_rows, rows = std::min(layout.out_rows, s.out[1] - first_row);
@@ -362,20 +347,18 @@ bool run_direct_weight(const Shape& s, const T* input, const T* grad_output, T* 
                     for (int64_t n = 0; n < samples; ++n) {
                         const int64_t image = (sample + n) * s.groups + group;
                         fill_layout(s, layout, input + (image * s.in_channels + channel) * s.in_space, some, first_row,
-                             copied.data + n * plane_room);
+                                    copied.data + n * plane_room);
                         row_steps<T>().copy({outs, rows, grad_step, layout.pitch, s.out_space, s.out[2]}, s.out[2],
                                             grads.data + n * out_channels * grad_step,
-                                            grad_output + (image * s.out_channels + first) * s.out_space +
-                                                first_row * s.out[2]);
+                                            grad_output + (image * s.out_channels + first) * s.out_space + first_row * s.out[2]);
                     }
                     T* to = grad_weight + (group * s.out_channels + first) * k + channel * s.taps;
                     for (int64_t o = 0; o < outs; o += O)
                         for (int64_t p = 0; p < taps; p += N) {
-                            steps.products({samples, out_channels * grad_step, plane_room}, count,
-                                           grads.data + o * grad_step, grad_step, copied.data, offsets.data + p, sums);
+                            steps.products({samples, out_channels * grad_step, plane_room}, count, grads.data + o * grad_step, grad_step,
+                                           copied.data, offsets.data + p, sums);
                             for (int64_t i = 0; i < O && o + i < outs; ++i)
-                                for (int64_t j = 0; j < N && p + j < taps; ++j)
-                                    to[(o + i) * k + p + j] += sums[i * N + j];
+                                for (int64_t j = 0; j < N && p + j < taps; ++j) to[(o + i) * k + p + j] += sums[i * N + j];
                         }
                 }
         }
@@ -390,4 +373,4 @@ template bool run_direct_input(const Shape&, const double*, const double*, const
 template bool run_direct_weight(const Shape&, const float*, const float*, float*);
 template bool run_direct_weight(const Shape&, const double*, const double*, double*);
 
-}  // namespace kindling::library
+} // namespace kindling::library

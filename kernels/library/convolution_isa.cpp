@@ -10,54 +10,41 @@
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
-template <class T>
-constexpr int lanes = 64 / sizeof(T);
+template <class T> constexpr int lanes = 64 / sizeof(T);
 
 #if defined(__AVX512F__)
-template <class T>
-inline auto first_lanes(int64_t count) {
+template <class T> inline auto first_lanes(int64_t count) {
     const unsigned all = (1u << Vec<T>::width) - 1;
     const unsigned lanes = count >= Vec<T>::width ? all : count > 0 ? (1u << count) - 1 : 0;
-    if constexpr (sizeof(T) == 4)
-        return static_cast<__mmask16>(lanes);
-    else
-        return static_cast<__mmask8>(lanes);
+    if constexpr (sizeof(T) == 4) return static_cast<__mmask16>(lanes);
+    else return static_cast<__mmask8>(lanes);
 }
 #endif
 
-template <class T>
-inline void store_first(Vec<T> value, T* to, int64_t count) {
+template <class T> inline void store_first(Vec<T> value, T* to, int64_t count) {
     if (count >= Vec<T>::width) return value.store(to);
 #if defined(__AVX512F__)
-    if constexpr (sizeof(T) == 4)
-        return _mm512_mask_storeu_ps(to, first_lanes<T>(count), value.v);
-    else
-        return _mm512_mask_storeu_pd(to, first_lanes<T>(count), value.v);
+    if constexpr (sizeof(T) == 4) return _mm512_mask_storeu_ps(to, first_lanes<T>(count), value.v);
+    else return _mm512_mask_storeu_pd(to, first_lanes<T>(count), value.v);
 #endif
     T lane[Vec<T>::width];
     value.store(lane);
-    for (int64_t l = 0; l < count; ++l)
-        to[l] = lane[l];
+    for (int64_t l = 0; l < count; ++l) to[l] = lane[l];
 }
 
 /// The others are zeros, and not read.
-template <class T>
-inline Vec<T> load_first(const T* from, int64_t count) {
+template <class T> inline Vec<T> load_first(const T* from, int64_t count) {
     if (count >= Vec<T>::width) return Vec<T>::load(from);
 #if defined(__AVX512F__)
-    if constexpr (sizeof(T) == 4)
-        return {_mm512_maskz_loadu_ps(first_lanes<T>(count), from)};
-    else
-        return {_mm512_maskz_loadu_pd(first_lanes<T>(count), from)};
+    if constexpr (sizeof(T) == 4) return {_mm512_maskz_loadu_ps(first_lanes<T>(count), from)};
+    else return {_mm512_maskz_loadu_pd(first_lanes<T>(count), from)};
 #endif
     T lane[Vec<T>::width] = {};
-    for (int64_t l = 0; l < count; ++l)
-        lane[l] = from[l];
+    for (int64_t l = 0; l < count; ++l) lane[l] = from[l];
     return Vec<T>::load(lane);
 }
 
-template <class T>
-void copy_rows(const PlaneRows& p, int64_t count, T* to, const T* from) {
+template <class T> void copy_rows(const PlaneRows& p, int64_t count, T* to, const T* from) {
     constexpr int64_t W = Vec<T>::width;
     for (int64_t c = 0; c < p.planes; ++c, to += p.to_plane, from += p.from_plane)
         for (int64_t r = 0; r < p.rows; ++r) {
@@ -65,21 +52,18 @@ void copy_rows(const PlaneRows& p, int64_t count, T* to, const T* from) {
             const T* source = from + r * p.from_row;
             // The next plane's rows are prefetched.
             if (c + 1 < p.planes)
-                for (int64_t i = 0; i < count; i += lanes<T>)
-                    __builtin_prefetch(source + p.from_plane + i);
+                for (int64_t i = 0; i < count; i += lanes<T>) __builtin_prefetch(source + p.from_plane + i);
             if (count < W) {
                 store_first(load_first(source, count), row, p.loose && r + 1 < p.rows ? W : count);
                 continue;
             }
             int64_t i = 0;
-            for (; i + W < count; i += W)
-                Vec<T>::load(source + i).store(row + i);
+            for (; i + W < count; i += W) Vec<T>::load(source + i).store(row + i);
             Vec<T>::load(source + count - W).store(row + count - W); // ends with the row
         }
 }
 
-template <class T>
-void split_rows(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd, const T* from) {
+template <class T> void split_rows(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd, const T* from) {
     for (int64_t c = 0; c < p.planes; ++c, even += p.to_plane, odd += p.to_plane, from += p.from_plane)
         for (int64_t r = 0; r < p.rows; ++r) {
             T *to_even = even + r * p.to_row, *to_odd = odd + r * p.to_row;
@@ -89,8 +73,7 @@ void split_rows(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd
             constexpr int64_t W = V::width;
             const int64_t last = 2 * odds > 2 * evens - 1 ? 2 * odds : 2 * evens - 1;
             for (int64_t i = 0; 2 * i < last; i += W) {
-                const V low = load_first(source + 2 * i, last - 2 * i),
-                        high = load_first(source + 2 * i + W, last - 2 * i - W);
+                const V low = load_first(source + 2 * i, last - 2 * i), high = load_first(source + 2 * i + W, last - 2 * i - W);
                 V first, second;
                 if constexpr (sizeof(T) == 4) {
                     const __m512i places = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -106,16 +89,13 @@ void split_rows(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd
                 if (i < odds) store_first(second, to_odd + i, loose ? W : odds - i);
             }
 #else
-            for (int64_t i = 0; i < evens; ++i)
-                to_even[i] = source[2 * i];
-            for (int64_t i = 0; i < odds; ++i)
-                to_odd[i] = source[2 * i + 1];
+            for (int64_t i = 0; i < evens; ++i) to_even[i] = source[2 * i];
+            for (int64_t i = 0; i < odds; ++i) to_odd[i] = source[2 * i + 1];
 #endif
         }
 }
 
-template <class T>
-void add_rows(const PlaneRows& p, int64_t count, int64_t stride, T* to, const T* from) {
+template <class T> void add_rows(const PlaneRows& p, int64_t count, int64_t stride, T* to, const T* from) {
     using V = Vec<T>;
     constexpr int64_t W = V::width;
     const V one = V::all(1);
@@ -139,13 +119,11 @@ void add_rows(const PlaneRows& p, int64_t count, int64_t stride, T* to, const T*
                     sum.store(to + 2 * i);
                 }
 #endif
-        for (; i < count; ++i)
-            to[i * stride] += from[i];
+        for (; i < count; ++i) to[i * stride] += from[i];
     }
 }
 
-template <class T>
-bool all_finite(const T* values, int64_t count) {
+template <class T> bool all_finite(const T* values, int64_t count) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     constexpr Bits exponent = sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
     Bits bad = 0;
@@ -157,14 +135,12 @@ bool all_finite(const T* values, int64_t count) {
     return !bad;
 }
 
-template <class T>
-constexpr RowSteps<T> row_steps = {copy_rows<T>, split_rows<T>, add_rows<T>, all_finite<T>};
+template <class T> constexpr RowSteps<T> row_steps = {copy_rows<T>, split_rows<T>, add_rows<T>, all_finite<T>};
 
 // One register of some rows of outputs at once. If a tap is one row below the tap before, all rows but one are in
 // registers already: an unaligned load costs more than a product. The last register of a row ends with the row, and the
 // last rows with the plane, so some outputs are computed twice.
-template <class T>
-void depthwise(const DepthwisePlane& p, const T* plane, const T* weight, T bias, T* out) {
+template <class T> void depthwise(const DepthwisePlane& p, const T* plane, const T* weight, T bias, T* out) {
     using V = Vec<T>;
     constexpr int W = V::width, R = DepthwisePlane::rows_at_once<64 / sizeof(T) / W>;
     const int64_t last = p.columns > W ? p.columns - W : 0, last_row = p.rows > R ? p.rows - R : 0;
@@ -173,24 +149,20 @@ void depthwise(const DepthwisePlane& p, const T* plane, const T* weight, T bias,
         for (int64_t z = 0;; z = z + W < last ? z + W : last) {
             V sums[R], rows[R];
 #pragma GCC unroll 8
-            for (int r = 0; r < R; ++r)
-                sums[r] = V::all(bias);
+            for (int r = 0; r < R; ++r) sums[r] = V::all(bias);
             for (int64_t t = 0; t < p.taps; ++t) {
                 const T* at = plane + p.offsets[t] + y * p.pitch + z;
                 if (t > 0 && p.offsets[t] == p.offsets[t - 1] + p.pitch) {
 #pragma GCC unroll 8
-                    for (int r = 0; r + 1 < R; ++r)
-                        rows[r] = rows[r + 1];
+                    for (int r = 0; r + 1 < R; ++r) rows[r] = rows[r + 1];
                     rows[R - 1] = V::load(at + (R - 1) * p.pitch);
                 } else {
 #pragma GCC unroll 8
-                    for (int r = 0; r < R; ++r)
-                        rows[r] = V::load(at + r * p.pitch);
+                    for (int r = 0; r < R; ++r) rows[r] = V::load(at + r * p.pitch);
                 }
                 const V factor = V::all(weight[p.order[t]]);
 #pragma GCC unroll 8
-                for (int r = 0; r < R; ++r)
-                    sums[r].add_product(factor, rows[r]);
+                for (int r = 0; r < R; ++r) sums[r].add_product(factor, rows[r]);
             }
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r)
@@ -201,8 +173,7 @@ void depthwise(const DepthwisePlane& p, const T* plane, const T* weight, T bias,
     }
 }
 
-template <class T>
-void depthwise_scatter(const DepthwisePlane& p, const T* grad, const T* weight, T* plane) {
+template <class T> void depthwise_scatter(const DepthwisePlane& p, const T* grad, const T* weight, T* plane) {
     using V = Vec<T>;
     for (int64_t y = 0; y < p.rows; ++y, grad += p.columns)
         for (int64_t t = 0; t < p.taps; ++t) {
@@ -215,14 +186,12 @@ void depthwise_scatter(const DepthwisePlane& p, const T* grad, const T* weight, 
                 sum.add_product(factor, V::load(grad + z));
                 sum.store(to + z);
             }
-            for (; z < p.columns; ++z)
-                to[z] += each * grad[z];
+            for (; z < p.columns; ++z) to[z] += each * grad[z];
         }
 }
 
 // The same number of partial sums for every register width.
-template <class T>
-void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, int64_t grad_pitch, T* grad_weight) {
+template <class T> void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, int64_t grad_pitch, T* grad_weight) {
     using V = Vec<T>;
     constexpr int L = lanes<T>, parts = L / V::width,
                   G = parts > 2 ? 2 : 5; // taps at once: 5 leave few over of 9, 25 or 49
@@ -233,8 +202,7 @@ void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, in
         for (int i = 0; i < G; ++i) {
             from[i] = plane + p.offsets[first + i < p.taps ? first + i : first];
 #pragma GCC unroll 8
-            for (int v = 0; v < parts; ++v)
-                sums[i][v] = V::zero();
+            for (int v = 0; v < parts; ++v) sums[i][v] = V::zero();
         }
         for (int64_t y = 0; y < p.rows; ++y)
             for (int64_t z = 0; z < grad_pitch; z += L)
@@ -242,20 +210,16 @@ void depthwise_weight(const DepthwisePlane& p, const T* plane, const T* grad, in
                 for (int v = 0; v < parts; ++v) {
                     const V g = V::load(grad + y * grad_pitch + z + v * V::width);
 #pragma GCC unroll 8
-                    for (int i = 0; i < G; ++i)
-                        sums[i][v].add_product(g, V::load(from[i] + y * p.pitch + z + v * V::width));
+                    for (int i = 0; i < G; ++i) sums[i][v].add_product(g, V::load(from[i] + y * p.pitch + z + v * V::width));
                 }
         alignas(64) T partial[(G + 3) / 4][4][L] = {};
         T totals[(G + 3) / 4 * 4];
 #pragma GCC unroll 8
         for (int i = 0; i < G; ++i)
 #pragma GCC unroll 8
-            for (int v = 0; v < parts; ++v)
-                sums[i][v].store(partial[i / 4][i % 4] + v * V::width);
-        for (int four = 0; four * 4 < G; ++four)
-            fold(partial[four], totals + 4 * four);
-        for (int i = 0; i < G && first + i < p.taps; ++i)
-            grad_weight[p.order[first + i]] += totals[i];
+            for (int v = 0; v < parts; ++v) sums[i][v].store(partial[i / 4][i % 4] + v * V::width);
+        for (int four = 0; four * 4 < G; ++four) fold(partial[four], totals + 4 * four);
+        for (int i = 0; i < G && first + i < p.taps; ++i) grad_weight[p.order[first + i]] += totals[i];
     }
 }
 
@@ -267,8 +231,7 @@ void masked_forward(const MaskedPlane& p, const float* from, const float* weight
     for (int64_t j = 0; j < p.places; j += R * W, masks += p.taps) {
         __m512 sums[R];
 #pragma GCC unroll 4
-        for (int r = 0; r < R; ++r)
-            sums[r] = _mm512_set1_ps(bias);
+        for (int r = 0; r < R; ++r) sums[r] = _mm512_set1_ps(bias);
         for (int64_t t = 0; t < p.taps; ++t) {
             const float* at = from + p.offsets[t] + j;
             const __m512 factor = _mm512_set1_ps(weight[t]);
@@ -284,20 +247,17 @@ void masked_forward(const MaskedPlane& p, const float* from, const float* weight
     }
 }
 
-void masked_weight(const MaskedPlane& p, const ConvolutionSamples& samples, const float* from, const float* grad,
-                   float* grad_weight) {
+void masked_weight(const MaskedPlane& p, const ConvolutionSamples& samples, const float* from, const float* grad, float* grad_weight) {
     constexpr int64_t W = 16, G = 9; // taps at once
     for (int64_t first = 0; first < p.taps; first += G) {
         const int64_t count = p.taps - first < G ? p.taps - first : G;
         const float* at[G];
         __m512 sums[G + 3];
 #pragma GCC unroll 12
-        for (int i = 0; i < G + 3; ++i)
-            sums[i] = _mm512_setzero_ps();
+        for (int i = 0; i < G + 3; ++i) sums[i] = _mm512_setzero_ps();
         for (int64_t n = 0; n < samples.count; ++n) {
 #pragma GCC unroll 9
-            for (int i = 0; i < G; ++i)
-                at[i] = from + n * samples.from_step + p.offsets[i < count ? first + i : first];
+            for (int i = 0; i < G; ++i) at[i] = from + n * samples.from_step + p.offsets[i < count ? first + i : first];
             const float* g = grad + n * samples.grad_step;
             for (int64_t j = 0; j < p.places; j += W) {
                 // The next sample is far away.
@@ -314,12 +274,9 @@ void masked_weight(const MaskedPlane& p, const ConvolutionSamples& samples, cons
         }
         alignas(64) float partial[(G + 3) / 4][4][W], totals[G + 3];
 #pragma GCC unroll 12
-        for (int i = 0; i < G + 3; ++i)
-            _mm512_store_ps(partial[i / 4][i % 4], sums[i]);
-        for (int64_t four = 0; four * 4 < G; ++four)
-            fold(partial[four], totals + 4 * four);
-        for (int64_t i = 0; i < count; ++i)
-            grad_weight[first + i] += totals[i];
+        for (int i = 0; i < G + 3; ++i) _mm512_store_ps(partial[i / 4][i % 4], sums[i]);
+        for (int64_t four = 0; four * 4 < G; ++four) fold(partial[four], totals + 4 * four);
+        for (int64_t i = 0; i < count; ++i) grad_weight[first + i] += totals[i];
     }
 }
 
@@ -347,15 +304,13 @@ constexpr ConvolutionTile tile_sizes = {2, 2, 2, 3};
 #else
 constexpr ConvolutionTile tile_sizes = {2, 2, 1, 2};
 #endif
-template <class T>
-constexpr ConvolutionTile tile_of() {
+template <class T> constexpr ConvolutionTile tile_of() {
     ConvolutionTile tile = tile_sizes;
     tile.columns *= Vec<T>::width;
     return tile;
 }
 
-template <class T, int R>
-void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums) {
+template <class T, int R> void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums) {
     using V = Vec<T>;
     constexpr int W = V::width;
     V low[R], high[R];
@@ -381,8 +336,7 @@ void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const 
     }
 }
 
-template <class T>
-void put(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step) {
+template <class T> void put(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step) {
     using V = Vec<T>;
     constexpr int W = V::width;
     for (int64_t r = 0; r < rows; ++r, sums += 2 * W, to += to_step) {
@@ -397,8 +351,8 @@ void put(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step) {
 
 // The same number of partial sums for every register width.
 template <class T>
-void products(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,
-              const int64_t* offsets, T* totals) {
+void products(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from, const int64_t* offsets,
+              T* totals) {
     using V = Vec<T>;
     constexpr int L = lanes<T>, parts = L / V::width, O = tile_sizes.products, N = tile_sizes.product_taps;
     V sums[O][N][parts];
@@ -407,22 +361,19 @@ void products(const ConvolutionSamples& samples, int64_t count, const T* grad, i
 #pragma GCC unroll 8
         for (int n = 0; n < N; ++n)
 #pragma GCC unroll 8
-            for (int v = 0; v < parts; ++v)
-                sums[o][n][v] = V::zero();
+            for (int v = 0; v < parts; ++v) sums[o][n][v] = V::zero();
     for (int64_t sample = 0; sample < samples.count; ++sample, grad += samples.grad_step, from += samples.from_step)
         for (int64_t p = 0; p < count; p += L)
 #pragma GCC unroll 8
             for (int v = 0; v < parts; ++v) {
                 V g[O];
 #pragma GCC unroll 8
-                for (int o = 0; o < O; ++o)
-                    g[o] = V::load(grad + o * grad_step + p + v * V::width);
+                for (int o = 0; o < O; ++o) g[o] = V::load(grad + o * grad_step + p + v * V::width);
 #pragma GCC unroll 8
                 for (int n = 0; n < N; ++n) {
                     V x = V::load(from + offsets[n] + p + v * V::width);
 #pragma GCC unroll 8
-                    for (int o = 0; o < O; ++o)
-                        sums[o][n][v].add_product(g[o], x);
+                    for (int o = 0; o < O; ++o) sums[o][n][v].add_product(g[o], x);
                 }
             }
     alignas(64) T partial[(O * N + 3) / 4][4][L] = {};
@@ -431,29 +382,25 @@ void products(const ConvolutionSamples& samples, int64_t count, const T* grad, i
 #pragma GCC unroll 8
         for (int n = 0; n < N; ++n)
 #pragma GCC unroll 8
-            for (int v = 0; v < parts; ++v)
-                sums[o][n][v].store(partial[(o * N + n) / 4][(o * N + n) % 4] + v * V::width);
-    for (int four = 0; four * 4 < O * N; ++four)
-        fold(partial[four], totals + 4 * four);
+            for (int v = 0; v < parts; ++v) sums[o][n][v].store(partial[(o * N + n) / 4][(o * N + n) % 4] + v * V::width);
+    for (int four = 0; four * 4 < O * N; ++four) fold(partial[four], totals + 4 * four);
 }
 
 template <class T>
-constexpr DirectSteps<T> direct_steps = {
-    tile_of<T>(),
-    {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>},
-    products<T>,
-    put<T>,
-    turn<T>};
+constexpr DirectSteps<T> direct_steps = {tile_of<T>(),
+                                         {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>},
+                                         products<T>,
+                                         put<T>,
+                                         turn<T>};
 
 } // namespace
 
-extern constexpr ConvolutionSteps convolution_steps = {
-    row_steps<float>,
-    row_steps<double>,
-    direct_steps<float>,
-    direct_steps<double>,
-    {depthwise<float>, depthwise_scatter<float>, depthwise_weight<float>},
-    {depthwise<double>, depthwise_scatter<double>, depthwise_weight<double>},
-    masked_steps};
+extern constexpr ConvolutionSteps convolution_steps = {row_steps<float>,
+                                                       row_steps<double>,
+                                                       direct_steps<float>,
+                                                       direct_steps<double>,
+                                                       {depthwise<float>, depthwise_scatter<float>, depthwise_weight<float>},
+                                                       {depthwise<double>, depthwise_scatter<double>, depthwise_weight<double>},
+                                                       masked_steps};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -13,8 +13,7 @@ struct PlaneRows {
     bool loose = false;
 };
 
-template <class T>
-struct RowSteps {
+template <class T> struct RowSteps {
     void (*copy)(const PlaneRows& p, int64_t count, T* to, const T* from);
     /// The elements of a row go to two destinations in turns, as stride 2 needs it: each is read once.
     void (*split)(const PlaneRows& p, int64_t evens, int64_t odds, T* even, T* odd, const T* from);
@@ -33,8 +32,7 @@ struct DepthwisePlane {
     int64_t rows, columns, pitch;
     static constexpr int64_t most_rows = 8;
     /// How many registers hold the lanes of a sum. If it is one, there are 32 registers.
-    template <int parts>
-    static constexpr int rows_at_once = parts == 1 ? 8 : 6;
+    template <int parts> static constexpr int rows_at_once = parts == 1 ? 8 : 6;
 };
 
 template <class T> struct DepthwiseSteps {
@@ -56,7 +54,7 @@ struct MaskedPlane {
 };
 
 struct ConvolutionSamples {
-    int64_t count, grad_step, from_step;  // from one sample to the next
+    int64_t count, grad_step, from_step; // from one sample to the next
 };
 
 /// Null if the instruction set has no masks.
@@ -64,15 +62,14 @@ struct MaskedSteps {
     /// out = bias + the sum over taps of weight * from.
     void (*forward)(const MaskedPlane& p, const float* from, const float* weight, float bias, float* out);
     /// grad_weight += for each tap the sum of grad * from over positions and samples.
-    void (*weight)(const MaskedPlane& p, const ConvolutionSamples& samples, const float* from, const float* grad,
-                   float* grad_weight);
+    void (*weight)(const MaskedPlane& p, const ConvolutionSamples& samples, const float* from, const float* grad, float* grad_weight);
     /// The reverse of RowSteps::split, for one plane.
     void (*merge)(const PlaneRows& p, int64_t evens, int64_t odds, float* to, const float* even, const float* odd);
 };
 
 struct ConvolutionTile {
-    int rows;    // channels of the output in one direct step: once, twice or three times these
-    int columns; // positions of the output
+    int rows;                   // channels of the output in one direct step: once, twice or three times these
+    int columns;                // positions of the output
     int products, product_taps; // of a weight gradient: channels of the output, taps
 };
 
@@ -101,14 +98,8 @@ struct ConvolutionSteps {
     MaskedSteps masked;
 };
 
-namespace isa_baseline {
-extern const ConvolutionSteps convolution_steps;
-}
-namespace isa_avx2 {
-extern const ConvolutionSteps convolution_steps;
-}
-namespace isa_avx512 {
-extern const ConvolutionSteps convolution_steps;
-}
+namespace isa_baseline { extern const ConvolutionSteps convolution_steps; }
+namespace isa_avx2 { extern const ConvolutionSteps convolution_steps; }
+namespace isa_avx512 { extern const ConvolutionSteps convolution_steps; }
 
 } // namespace kindling::library

@@ -31,9 +31,7 @@ struct ConvolutionLayout {
         most = s.out[1];
         set(s, most);
     }
-    static int64_t columns_of(const ConvolutionShape& s) {
-        return s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
-    }
+    static int64_t columns_of(const ConvolutionShape& s) { return s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2]; }
     /// The zeros behind a row that can serve as those before the next one.
     static int64_t shared(const ConvolutionShape& s, int64_t columns) {
         if (s.stride[2] != 1) return 0;
@@ -48,8 +46,7 @@ struct ConvolutionLayout {
     int64_t places(const ConvolutionShape& s, int64_t count) const { return count * pitch - (cell - s.out[2]); }
     int64_t offset(const ConvolutionShape& s, int64_t channel, int64_t tap) const {
         const int64_t y = tap / s.kernel[2] * s.dilation[1], x = tap % s.kernel[2] * s.dilation[2];
-        return channel * plane +
-               (((y % s.stride[1]) * s.stride[2] + x % s.stride[2]) * rows + y / s.stride[1]) * pitch + x / s.stride[2];
+        return channel * plane + (((y % s.stride[1]) * s.stride[2] + x % s.stride[2]) * rows + y / s.stride[1]) * pitch + x / s.stride[2];
     }
     /// True if any tap has this phase of the stride.
     static bool used(int64_t phase, int64_t kernel, int64_t dilation, int64_t stride) {
@@ -61,8 +58,7 @@ struct ConvolutionLayout {
 
 /// Visits the phases of one channel that are read: visit(at, first, last, begin, end, from). Positions [begin, end) of
 /// the rows [first, last) of the phase, which begins at `at`, are inside the input; the first of them is at `from`.
-template <class Visit>
-void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t first_row, Visit visit) {
+template <class Visit> void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t first_row, Visit visit) {
     const int64_t sy = s.stride[1], sx = s.stride[2];
     auto ceiling = [](int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; };
     for (int64_t f = 0, at = 0; f < sy; ++f)
@@ -86,8 +82,8 @@ struct ChannelSteps {
 /// side by side. Positions beside the input's columns are not written; nor are rows outside it, if all rows are copied
 /// at once. They have been zero from the beginning.
 template <class T>
-void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels,
-                 int64_t first_row, T* to, int64_t side, ChannelSteps channel) {
+void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels, int64_t first_row, T* to,
+                 int64_t side, ChannelSteps channel) {
     const int64_t sy = s.stride[1], sx = s.stride[2], item = sizeof(T);
     const RowSteps<T>& steps = row_steps<T>();
     const bool split = sx == 2 && l.used(1, s.kernel[2], s.dilation[2], 2), bands = l.out_rows < s.out[1];
@@ -96,42 +92,38 @@ void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T*
         const T* from;
         int64_t count;
     } last_phase = {};
-    for_phases(s, l, first_row,
-               [&](int64_t at, int64_t first, int64_t last, int64_t begin, int64_t end, int64_t place) {
-                   if (bands && side == 0) // of all of them
-                       for (int64_t c = 0; c < channels; ++c) {
-                           clear(to + c * channel.to + at, first * l.pitch);
-                           clear(to + c * channel.to + at + last * l.pitch, (l.rows - last) * l.pitch);
-                       }
-                   const T* from = input + place;
-                   T* target = to + at + first * l.pitch + side * l.cell + begin;
-                   const PlaneRows rows = {channels, last - first, channel.to, l.pitch, channel.from, sy * s.in[2]};
-                   if (split) { // the phases of one row are consecutive
-                       if (at / (l.rows * l.pitch) % 2 == 0) {
-                           last_phase = {target, from, end - begin};
-                           return;
-                       }
-                       if (from < last_phase.from)
-                           steps.split(rows, end - begin, last_phase.count, target, last_phase.target, from);
-                       else
-                           steps.split(rows, last_phase.count, end - begin, last_phase.target, target, last_phase.from);
-                       return;
-                   }
-                   if (begin == end || first == last) return;
-                   if (sx == 1) return steps.copy(rows, end - begin, target, from);
-                   const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
-                   for (int64_t c = 0; c < channels; ++c)
-                       copy({reinterpret_cast<char*>(target + c * channel.to),
-                             reinterpret_cast<const char*>(from + c * channel.from),
-                             {last - first, end - begin},
-                             {l.pitch * item, item},
-                             {sy * s.in[2] * item, sx * item}});
-               });
+    for_phases(s, l, first_row, [&](int64_t at, int64_t first, int64_t last, int64_t begin, int64_t end, int64_t place) {
+        if (bands && side == 0) // of all of them
+            for (int64_t c = 0; c < channels; ++c) {
+                clear(to + c * channel.to + at, first * l.pitch);
+                clear(to + c * channel.to + at + last * l.pitch, (l.rows - last) * l.pitch);
+            }
+        const T* from = input + place;
+        T* target = to + at + first * l.pitch + side * l.cell + begin;
+        const PlaneRows rows = {channels, last - first, channel.to, l.pitch, channel.from, sy * s.in[2]};
+        if (split) { // the phases of one row are consecutive
+            if (at / (l.rows * l.pitch) % 2 == 0) {
+                last_phase = {target, from, end - begin};
+                return;
+            }
+            if (from < last_phase.from) steps.split(rows, end - begin, last_phase.count, target, last_phase.target, from);
+            else steps.split(rows, last_phase.count, end - begin, last_phase.target, target, last_phase.from);
+            return;
+        }
+        if (begin == end || first == last) return;
+        if (sx == 1) return steps.copy(rows, end - begin, target, from);
+        const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
+        for (int64_t c = 0; c < channels; ++c)
+            copy({reinterpret_cast<char*>(target + c * channel.to),
+                  reinterpret_cast<const char*>(from + c * channel.from),
+                  {last - first, end - begin},
+                  {l.pitch * item, item},
+                  {sy * s.in[2] * item, sx * item}});
+    });
 }
 
 template <class T>
-void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels,
-                 int64_t first_row, T* to) {
+void fill_layout(const ConvolutionShape& s, const ConvolutionLayout& l, const T* input, int64_t channels, int64_t first_row, T* to) {
     fill_layout(s, l, input, channels, first_row, to, 0, {s.in_space, l.plane});
 }
 

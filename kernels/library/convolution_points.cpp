@@ -14,21 +14,19 @@ namespace {
 
 using Shape = ConvolutionShape;
 
-constexpr int64_t small = 256;  // positions of an image that has a product of its own
+constexpr int64_t small = 256; // positions of an image that has a product of its own
 
 /// What a product multiplies: its rows are the channels that are computed, its depth those that are read.
-template <class T>
-struct Points {
+template <class T> struct Points {
     int64_t rows, depth;
     const T* weight;
-    int64_t group, row, column;  // steps in the weights
+    int64_t group, row, column; // steps in the weights
     const T* from;
     const T* bias;
     T* to;
 };
 
-template <class T>
-void run(const Shape& s, const Points<T>& p) {
+template <class T> void run(const Shape& s, const Points<T>& p) {
     const int64_t space = s.out_space, abreast = std::clamp<int64_t>((2 * small - 1) / space, 1, s.batch);
     const int64_t chunks = (s.batch + abreast - 1) / abreast, together = (s.batch + chunks - 1) / chunks;
     const bool in_place = together == 1 && s.direct;
@@ -64,7 +62,7 @@ void run(const Shape& s, const Points<T>& p) {
                     copy_row(to + (n * s.groups * p.rows + c) * space, result.data + c * width + n * space, space);
     };
     const int64_t tasks = chunks * s.groups;
-    if (tasks == 1) return task(0);  // the product itself uses the threads
+    if (tasks == 1) return task(0); // the product itself uses the threads
     const double work = static_cast<double>(p.rows * p.depth) * static_cast<double>(together * space);
     parallel_for(0, tasks, std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1))), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -79,16 +77,14 @@ bool fits(const Shape& s) {
            s.in_channels * s.out_channels >= 64 && (s.direct ? s.out_space < small : s.in_channels >= 16);
 }
 
-}  // namespace
+} // namespace
 
-template <class T>
-bool run_points(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T> bool run_points(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     if (!fits(s)) return false;
     run<T>(s, {s.out_channels, s.in_channels, weight, s.out_channels * s.in_channels, s.in_channels, 1, input, bias, output});
     return true;
 }
-template <class T>
-bool run_points_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+template <class T> bool run_points_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     if (!s.direct || !fits(s)) return false;
     run<T>(s, {s.in_channels, s.out_channels, weight, s.out_channels * s.in_channels, 1, s.in_channels, grad_output, bias, grad_input});
     return true;
@@ -99,4 +95,4 @@ template bool run_points(const Shape&, const double*, const double*, const doubl
 template bool run_points_input(const Shape&, const float*, const float*, const float*, float*);
 template bool run_points_input(const Shape&, const double*, const double*, const double*, double*);
 
-}  // namespace kindling::library
+} // namespace kindling::library

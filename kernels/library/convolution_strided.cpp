@@ -17,10 +17,8 @@ using Shape = ConvolutionShape;
 struct Phase {
     int64_t at, first, taps, places, padding;
     Phase(const Shape& s, int d, int64_t phase)
-        : at(phase), first((phase + s.padding[d]) % s.stride[d]),
-          taps((s.kernel[d] - first + s.stride[d] - 1) / s.stride[d]),
-          places((s.in[d] - phase + s.stride[d] - 1) / s.stride[d]),
-          padding((phase + s.padding[d] - first) / s.stride[d]) {}
+        : at(phase), first((phase + s.padding[d]) % s.stride[d]), taps((s.kernel[d] - first + s.stride[d] - 1) / s.stride[d]),
+          places((s.in[d] - phase + s.stride[d] - 1) / s.stride[d]), padding((phase + s.padding[d] - first) / s.stride[d]) {}
 };
 
 bool fits(const Shape& s) {
@@ -37,8 +35,8 @@ bool fits(const Shape& s) {
     return phases > 1 && phases <= 8 && s.batch * s.out_space >= 1024 && s.in_channels >= 8 && s.out_channels >= 8;
 }
 
-void run_phase(const Shape& s, const Phase (&p)[3], const float* grad_output, const float* weight, const float* bias,
-               float* result, float* grad_input) {
+void run_phase(const Shape& s, const Phase (&p)[3], const float* grad_output, const float* weight, const float* bias, float* result,
+               float* grad_input) {
     Shape one = s;
     one.in_space = one.taps = 1, one.direct = true;
     for (int d = 0; d < 3; ++d) {
@@ -55,10 +53,8 @@ void run_phase(const Shape& s, const Phase (&p)[3], const float* grad_output, co
             for (int64_t x = 0; x < p[0].taps; ++x)
                 for (int64_t y = 0; y < p[1].taps; ++y) {
                     const int64_t place0 = p[0].first + x * s.stride[0], place1 = p[1].first + y * s.stride[1];
-                    const float* from =
-                        weight + row * s.taps + (place0 * s.kernel[1] + place1) * s.kernel[2] + p[2].first;
-                    for (int64_t z = 0; z < p[2].taps; ++z)
-                        *to++ = from[z * s.stride[2]];
+                    const float* from = weight + row * s.taps + (place0 * s.kernel[1] + place1) * s.kernel[2] + p[2].first;
+                    for (int64_t z = 0; z < p[2].taps; ++z) *to++ = from[z * s.stride[2]];
                 }
     });
     if (!run_direct_input<float>(one, grad_output, some.data, bias, result))
@@ -79,8 +75,7 @@ void run_phase(const Shape& s, const Phase (&p)[3], const float* grad_output, co
 
 } // namespace
 
-bool run_strided_input(const Shape& s, const float* grad_output, const float* weight, const float* bias,
-                       float* grad_input) {
+bool run_strided_input(const Shape& s, const float* grad_output, const float* weight, const float* bias, float* grad_input) {
     if (!fits(s)) return false;
     const Phase most[3] = {{s, 0, 0}, {s, 1, 0}, {s, 2, 0}};
     Scratch<float> result(s.batch * s.groups * s.in_channels * most[0].places * most[1].places * most[2].places);

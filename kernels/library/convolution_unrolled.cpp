@@ -53,8 +53,7 @@ void for_lines(const Shape& s, int64_t k_begin, int64_t k_end, int64_t row_begin
                 first = std::min(top >= 0 ? 0 : (-top + stride - 1) / stride, rows);
                 last = std::clamp(s.in[1] > top ? (s.in[1] - top + stride - 1) / stride : 0, first, rows);
             }
-            visit(Lines{unrolled, rows, first, last,
-                        channel * s.in_space + (place0 * s.in[1] + top + first * stride) * s.in[2],
+            visit(Lines{unrolled, rows, first, last, channel * s.in_space + (place0 * s.in[1] + top + first * stride) * s.in[2],
                         Span(s, tap % s.kernel[2])});
             row += rows, unrolled += rows * width;
         }
@@ -63,8 +62,8 @@ void for_lines(const Shape& s, int64_t k_begin, int64_t k_end, int64_t row_begin
 }
 
 template <class T>
-void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
-            int64_t row_end, int64_t gap = 0) {
+void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end,
+            int64_t gap = 0) {
     const int64_t width = s.out[2], stride = s.stride[2], row = s.stride[1] * s.in[2], item = sizeof(T);
     const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     for_lines(s, k_begin, k_end, row_begin, row_end, gap, [&](const Lines& l) {
@@ -85,8 +84,7 @@ void unroll(const Shape& s, const T* input, T* unrolled, int64_t k_begin, int64_
 }
 
 // The transposed piece, a row per position: with large strides contiguous elements stay contiguous.
-template <class T>
-void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int64_t row_end) {
+template <class T> void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int64_t row_end) {
     const int64_t run = s.kernel[2];
     for (int64_t row = row_begin; row < row_end; ++row)
         for (int64_t z = 0; z < s.out[2]; ++z)
@@ -102,17 +100,15 @@ void unroll_places(const Shape& s, const T* input, T* to, int64_t row_begin, int
                         clear(to, first);
                         clear(to + last, run - last);
                         if (first < last)
-                            copy_row(to + first,
-                                     input + channel * s.in_space + (place0 * s.in[1] + place1) * s.in[2] + start +
-                                         first,
+                            copy_row(to + first, input + channel * s.in_space + (place0 * s.in[1] + place1) * s.in[2] + start + first,
                                      last - first);
                     }
 }
 
 // The reverse: adds the unrolled piece to the positions it was read from.
 template <class T>
-void roll(const Shape& s, T* input, const T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin,
-          int64_t row_end, int64_t gap = 0) {
+void roll(const Shape& s, T* input, const T* unrolled, int64_t k_begin, int64_t k_end, int64_t row_begin, int64_t row_end,
+          int64_t gap = 0) {
     for_lines(s, k_begin, k_end, row_begin, row_end, gap, [&](const Lines& l) {
         const int64_t rows = l.last - l.first, count = l.span.last - l.span.first;
         if (rows > 0 && count > 0)
@@ -123,20 +119,17 @@ void roll(const Shape& s, T* input, const T* unrolled, int64_t k_begin, int64_t 
 }
 
 // Initial values for all positions of some channels: zeros, or the channel's own.
-template <class T>
-void start_channels(T* to, int64_t channels, int64_t space, const T* values) {
+template <class T> void start_channels(T* to, int64_t channels, int64_t space, const T* values) {
     if (!values) return clear(to, channels * space);
     for (int64_t c = 0; c < channels; ++c, to += space)
         for (int64_t done = 0; done < space; done = std::max<int64_t>(2 * done, 8))
             if (done == 0)
-                for (int64_t i = 0; i < std::min<int64_t>(space, 8); ++i)
-                    to[i] = values[c];
+                for (int64_t i = 0; i < std::min<int64_t>(space, 8); ++i) to[i] = values[c];
             else // what is there once more
                 memcpy(to + done, to, static_cast<size_t>(std::min(done, space - done)) * sizeof(T));
 }
 
-template <class T>
-Gemm product(int64_t m, int64_t n, int64_t k) {
+template <class T> Gemm product(int64_t m, int64_t n, int64_t k) {
     Gemm g{};
     g.dtype = dtype_of<T>;
     g.m = m;
@@ -146,12 +139,24 @@ Gemm product(int64_t m, int64_t n, int64_t k) {
 }
 
 // Operands of T, a result of R: bfloat16 is accumulated in float, by tiles.
-template <class T, class R>
-void multiply(const Gemm& g) {
+template <class T, class R> void multiply(const Gemm& g) {
     if constexpr (std::is_same_v<T, R>) return gemm(g);
-    else gemm_tiles({.m = g.m, .n = g.n, .k = g.k, .a = g.a, .a_row = g.a_row, .a_column = g.a_column, .b = g.b, .b_row = g.b_row,
-                     .b_column = g.b_column, .out = g.out, .out_row = g.out_row, .kind = TilesPart::Float, .c = g.c, .c_row = g.c_row,
-                     .c_column = g.c_column});
+    else
+        gemm_tiles({.m = g.m,
+                    .n = g.n,
+                    .k = g.k,
+                    .a = g.a,
+                    .a_row = g.a_row,
+                    .a_column = g.a_column,
+                    .b = g.b,
+                    .b_row = g.b_row,
+                    .b_column = g.b_column,
+                    .out = g.out,
+                    .out_row = g.out_row,
+                    .kind = TilesPart::Float,
+                    .c = g.c,
+                    .c_row = g.c_row,
+                    .c_column = g.c_column});
 }
 
 // How many output rows to unroll at a time.
@@ -166,15 +171,13 @@ int64_t rows_at_once(const Shape& s, int64_t unrolled_rows) {
 // True if the kernel covers the whole input at one position: an image is then a row of the unrolled input, unchanged.
 bool is_whole(const Shape& s) {
     bool whole = s.out_space == 1;
-    for (int d = 0; d < 3; ++d)
-        whole = whole && s.kernel[d] == s.in[d] && s.padding[d] == 0;
+    for (int d = 0; d < 3; ++d) whole = whole && s.kernel[d] == s.in[d] && s.padding[d] == 0;
     return whole;
 }
 
 } // namespace
 
-template <class T>
-bool run_whole(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T> bool run_whole(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     if (!is_whole(s)) return false;
     const int64_t k = s.in_channels * s.taps;
     for (int64_t group = 0; group < s.groups; ++group) {
@@ -194,8 +197,7 @@ bool run_whole(const Shape& s, const T* input, const T* weight, const T* bias, T
     return true;
 }
 
-template <class T>
-bool run_whole_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+template <class T> bool run_whole_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     if (!is_whole(s)) return false;
     const int64_t k = s.in_channels * s.taps;
     Scratch<T> all(bias ? k : 0);
@@ -219,8 +221,7 @@ bool run_whole_input(const Shape& s, const T* grad_output, const T* weight, cons
     return true;
 }
 
-template <class T>
-bool run_whole_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
+template <class T> bool run_whole_weight(const Shape& s, const T* input, const T* grad_output, T* grad_weight) {
     if (!is_whole(s)) return false;
     const int64_t k = s.in_channels * s.taps;
     for (int64_t group = 0; group < s.groups; ++group) {
@@ -239,8 +240,7 @@ bool run_whole_weight(const Shape& s, const T* input, const T* grad_output, T* g
     return true;
 }
 
-template <class T>
-void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T> void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     int64_t rows = s.direct ? all_rows : rows_at_once(s, unrolled_rows);
     int64_t parts = (all_rows + rows - 1) / rows;
@@ -253,10 +253,8 @@ void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias
         const T* from = input + image * s.in_channels * s.in_space;
         T* to = output + image * s.out_channels * s.out_space + row_begin * width;
         Scratch<T> unrolled(s.direct ? 0 : unrolled_rows * columns);
-        if (by_place)
-            unroll_places(s, from, unrolled.data, row_begin, row_end);
-        else if (!s.direct)
-            unroll(s, from, unrolled.data, 0, unrolled_rows, row_begin, row_end);
+        if (by_place) unroll_places(s, from, unrolled.data, row_begin, row_end);
+        else if (!s.direct) unroll(s, from, unrolled.data, 0, unrolled_rows, row_begin, row_end);
         Gemm g = product<T>(s.out_channels, columns, unrolled_rows);
         g.a = weight + group * s.out_channels * unrolled_rows;
         g.a_row = unrolled_rows;
@@ -276,8 +274,7 @@ void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias
     };
     int64_t tasks = s.batch * s.groups * parts;
     if (tasks == 1) return task(0); // the product itself uses the threads
-    double work =
-        static_cast<double>(s.out_channels) * static_cast<double>(unrolled_rows) * static_cast<double>(rows * width);
+    double work = static_cast<double>(s.out_channels) * static_cast<double>(unrolled_rows) * static_cast<double>(rows * width);
     auto grain = std::max<int64_t>(1, static_cast<int64_t>(500e3 / (work + 1)));
     parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -288,13 +285,11 @@ void run_unrolled(const Shape& s, const T* input, const T* weight, const T* bias
 }
 
 // How many samples share a product: enough for the positions it needs, unless that is left to `gemm`.
-template <class T, class R>
-int64_t samples_at_once(const Shape& s) {
+template <class T, class R> int64_t samples_at_once(const Shape& s) {
     return std::is_same_v<T, R> ? 1 : std::clamp<int64_t>(128 / std::max<int64_t>(s.out_space, 1), 1, s.batch);
 }
 // Channels of several samples side by side: [channels, samples, space]. A copy is needed unless it is one sample.
-template <class T>
-struct SideBySide {
+template <class T> struct SideBySide {
     Scratch<T> copy;
     const T* at;
     SideBySide(const Shape& s, const T* from, int64_t samples) : copy(samples > 1 ? samples * s.out_channels * s.out_space : 0), at(from) {
@@ -307,8 +302,7 @@ struct SideBySide {
     }
 };
 
-template <class T, class R>
-void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, const R* bias, R* grad_input) {
+template <class T, class R> void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, const R* bias, R* grad_input) {
     int64_t all_rows = s.out[0] * s.out[1], width = s.out[2], unrolled_rows = s.in_channels * s.taps;
     const int64_t together = samples_at_once<T, R>(s), chunks = (s.batch + together - 1) / together;
     // A task is a block of channels of one image: no other adds to its part of the result.
@@ -335,7 +329,7 @@ void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, c
         const int64_t samples = std::min(together, s.batch - sample), image = sample * s.groups + group;
         int64_t channel = index % blocks * channels, count = std::min(channels, s.in_channels - channel);
         R* to = grad_input + (image * s.in_channels + channel) * s.in_space;
-        const int64_t next = s.groups * s.in_channels * s.in_space;     // from a sample's part to the next one's
+        const int64_t next = s.groups * s.in_channels * s.in_space; // from a sample's part to the next one's
         const SideBySide<T> from(s, grad_output + image * s.out_channels * s.out_space, samples);
         const R* offset = bias ? bias + group * s.in_channels + channel : nullptr;
         const bool in_place = s.direct && samples == 1;
@@ -374,19 +368,17 @@ void run_unrolled_input(const Shape& s, const T* grad_output, const T* weight, c
     });
 }
 
-template <class T, class R>
-void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, R* grad_weight) {
+template <class T, class R> void run_unrolled_weight(const Shape& s, const T* input, const T* grad_output, R* grad_weight) {
     int64_t unrolled_rows = s.in_channels * s.taps, all_rows = s.out[0] * s.out[1], width = s.out[2];
     const int64_t together = samples_at_once<T, R>(s);
     // A task is a block of unrolled rows of one group, summed over all samples in order. Its size depends on the shape
     // alone, because the order of summation does.
     int64_t block = std::max<int64_t>((unrolled_rows + 15) / 16, 24);
-    if (!std::is_same_v<T, R>) block = (block + 63) / 64 * 64;      // whole tiles
+    if (!std::is_same_v<T, R>) block = (block + 63) / 64 * 64; // whole tiles
     int64_t blocks = (unrolled_rows + block - 1) / block;
     int64_t rows = s.direct || together > 1 ? all_rows : rows_at_once(s, unrolled_rows);
     auto task = [&](int64_t index) {
-        int64_t group = index / blocks, k_begin = index % blocks * block,
-                k_end = std::min(k_begin + block, unrolled_rows);
+        int64_t group = index / blocks, k_begin = index % blocks * block, k_end = std::min(k_begin + block, unrolled_rows);
         const bool in_place = s.direct && together == 1;
         Scratch<T> unrolled(in_place ? 0 : (k_end - k_begin) * rows * width * together);
         R* to = grad_weight + group * s.out_channels * unrolled_rows + k_begin;

@@ -23,8 +23,7 @@ struct Pieces {
     explicit Pieces(const Shape& s) : out{s.out[0], s.out[1]}, width(reach(s, 2, s.out[2])) {
         constexpr int64_t room = 1 << 20; // elements
         for (;;) {
-            for (int d = 0; d < 2; ++d)
-                rows[d] = reach(s, d, out[d]);
+            for (int d = 0; d < 2; ++d) rows[d] = reach(s, d, out[d]);
             const int64_t size = s.groups * (s.in_channels * rows[0] * rows[1] * width + s.out_channels * places(s));
             int64_t& cut = out[out[0] > 1 ? 0 : 1];
             if (size <= room || cut == 1) {
@@ -71,8 +70,7 @@ struct WeightGradient {
     explicit WeightGradient(const Shape& shape) : s(shape) {}
     /// The share of what is computed that is needed.
     double share() const {
-        return static_cast<double>(s.in_channels * in_run * s.out_channels) /
-               static_cast<double>(panels * tiles * lanes * units * unit);
+        return static_cast<double>(s.in_channels * in_run * s.out_channels) / static_cast<double>(panels * tiles * lanes * units * unit);
     }
     int64_t channel_of(int64_t block) const { return units * block / blocks * unit; }
     int64_t rows_of(int64_t block) const { return channel_of(block + 1) - channel_of(block); }
@@ -96,8 +94,7 @@ struct WeightGradient {
         const int64_t row = pieces.width * width, left = std::min(s.padding[2], pieces.width);
         const int64_t right = std::max(std::min(pieces.width, s.in[2] + s.padding[2]), left);
         int64_t begin[2], end[2]; // rows inside the input
-        const int64_t top[2] = {piece.first[0] * s.stride[0] - s.padding[0],
-                                piece.first[1] * s.stride[1] - s.padding[1]};
+        const int64_t top[2] = {piece.first[0] * s.stride[0] - s.padding[0], piece.first[1] * s.stride[1] - s.padding[1]};
         for (int d = 0; d < 2; ++d) {
             const int64_t rows = Pieces::reach(s, d, piece.out[d]);
             begin[d] = std::clamp<int64_t>(-top[d], 0, rows);
@@ -114,26 +111,23 @@ struct WeightGradient {
             const int64_t rows = end[1] - begin[1], first = left - s.padding[2], there = right - left;
             const bool together = there < 16 || there == pieces.width; // short rows are transposed with the next ones
             if (together)
-                steps.turn(there == s.in[2] && there == pieces.width ? line : turned, width, from, s.in_space, channels,
-                           rows * s.in[2]);
+                steps.turn(there == s.in[2] && there == pieces.width ? line : turned, width, from, s.in_space, channels, rows * s.in[2]);
             if (there == s.in[2] && there == pieces.width) continue;
             for (int64_t y = 0; y < rows; ++y, line += row, from += s.in[2]) {
                 clear(line, left * width);
                 clear(line + right * width, (pieces.width - right) * width);
-                if (together)
-                    copy_row(line + left * width, turned + (y * s.in[2] + first) * width, there * width);
+                if (together) copy_row(line + left * width, turned + (y * s.in[2] + first) * width, there * width);
                 else if (ConvolutionLayout::used((begin[1] + y) % s.stride[1], s.kernel[1], s.dilation[1], s.stride[1]))
                     steps.turn(line + left * width, width, from + first, s.in_space, channels, there);
             }
         }
     }
     void copy_gradient(const Piece& piece, const float* grad, int64_t block, float* to) const {
-        const int64_t rows = rows_of(block), channel = channel_of(block),
-                      channels = std::min(rows, s.out_channels - channel);
+        const int64_t rows = rows_of(block), channel = channel_of(block), channels = std::min(rows, s.out_channels - channel);
         const int64_t count = piece.out[0] * piece.out[1] * s.out[2];
         if (channels < rows) clear(to, count * rows);
-        steps.turn(to, rows, grad + channel * s.out_space + (piece.first[0] * s.out[1] + piece.first[1]) * s.out[2],
-                   s.out_space, channels, count);
+        steps.turn(to, rows, grad + channel * s.out_space + (piece.first[0] * s.out[1] + piece.first[1]) * s.out[2], s.out_space, channels,
+                   count);
     }
 };
 
@@ -142,8 +136,8 @@ struct Part {
     int64_t group, panel, block, block_end, run, run_end;
 };
 
-void add_part(const WeightGradient& w, const Part& part, int64_t count, const float* x, const float* g,
-              int64_t g_places, const int64_t* offsets, bool first, float* grad_weight) {
+void add_part(const WeightGradient& w, const Part& part, int64_t count, const float* x, const float* g, int64_t g_places,
+              const int64_t* offsets, bool first, float* grad_weight) {
     const Shape& s = w.s;
     constexpr int64_t at_once = 192; // positions that stay in the first cache
     const int64_t runs = part.run_end - part.run, taps = runs * w.in_run, tile = 3 * w.unit * w.lanes;
@@ -156,9 +150,9 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
         for (int64_t block = part.block; block < part.block_end; ++block)
             for (int64_t run = part.run; run < part.run_end; ++run)
                 for (int64_t t = 0; t < w.tiles; ++t, to += tile)
-                    w.steps.rows[w.rows_of(block) / w.unit - 1](
-                        std::min(at_once, count - p), g + g_places * w.channel_of(block) + p * w.rows_of(block),
-                        x + w.offset_of(run) + t * w.lanes, offsets + p, p ? nullptr : zeros, to);
+                    w.steps.rows[w.rows_of(block) / w.unit - 1](std::min(at_once, count - p),
+                                                                g + g_places * w.channel_of(block) + p * w.rows_of(block),
+                                                                x + w.offset_of(run) + t * w.lanes, offsets + p, p ? nullptr : zeros, to);
     }
     for (int64_t b = 0; b < blocks; ++b) {
         const int64_t o = w.channel_of(part.block + b), rows = std::min(w.rows_of(part.block + b), s.out_channels - o);
@@ -175,8 +169,7 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
                                  std::min(w.lanes, w.in_run * w.width - t * w.lanes));
                 from = line.data, step = w.width;
             }
-            float* to = grad_weight + ((part.group * s.out_channels + o + r) * s.in_channels + channel) * s.taps +
-                        part.run * w.in_run;
+            float* to = grad_weight + ((part.group * s.out_channels + o + r) * s.in_channels + channel) * s.taps + part.run * w.in_run;
             if (taps > 1) {
                 float* there = first ? to : turned.data;
                 w.steps.turn(there, first ? s.taps : taps, from, step, taps, channels);
@@ -186,11 +179,9 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
             // If all taps are there, one line.
             const int64_t count = taps == s.taps ? channels * taps : taps;
             for (int64_t c = 0; c < channels * taps; c += count, to += s.taps, from += count)
-                if (first)
-                    copy_row(to, from, count);
+                if (first) copy_row(to, from, count);
                 else
-                    for (int64_t i = 0; i < count; ++i)
-                        to[i] += from[i];
+                    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
         }
     }
 }
@@ -213,8 +204,7 @@ bool run_weight(const Shape& s, const float* input, const float* grad_output, fl
     const int64_t threads = num_threads(), wanted = threads == 1 ? 1 : 3 * threads, columns = s.groups * w.panels;
     constexpr int64_t most_tiles = 36; // their sums leave room in the second cache
     int64_t some = std::min(std::clamp<int64_t>(most_tiles / (w.runs * w.tiles), 1, 16), w.blocks);
-    while (some > 1 && columns * ((w.blocks + some - 1) / some) < wanted)
-        --some;
+    while (some > 1 && columns * ((w.blocks + some - 1) / some) < wanted) --some;
     const int64_t ranges = (w.blocks + some - 1) / some;
     const int64_t parts = std::min(w.runs, (wanted + columns * ranges - 1) / (columns * ranges));
 
@@ -228,9 +218,8 @@ bool run_weight(const Shape& s, const float* input, const float* grad_output, fl
                 const int64_t image = piece.sample * s.groups + group;
                 if (which < w.panels) {
                     const int64_t channel = which * w.width;
-                    w.copy_input(piece, input + (image * s.in_channels + channel) * s.in_space,
-                                 std::min(w.width, s.in_channels - channel), turned.data,
-                                 copied.data + (group * w.panels + which) * w.panel_size + n * w.piece_size);
+                    w.copy_input(piece, input + (image * s.in_channels + channel) * s.in_space, std::min(w.width, s.in_channels - channel),
+                                 turned.data, copied.data + (group * w.panels + which) * w.panel_size + n * w.piece_size);
                 } else {
                     const int64_t block = which - w.panels;
                     w.copy_gradient(piece, grad_output + image * s.out_channels * s.out_space, block,
@@ -245,11 +234,10 @@ bool run_weight(const Shape& s, const float* input, const float* grad_output, fl
                 hear_signals();
                 const int64_t part = task % parts, range = task / parts % ranges, column = task / parts / ranges;
                 const int64_t group = column / w.panels, block = range * some;
-                add_part(w,
-                         {group, column % w.panels, block, std::min(block + some, w.blocks), w.runs * part / parts,
-                          w.runs * (part + 1) / parts},
-                         places, copied.data + column * w.panel_size, grads_of(group), most, offsets.data, start == 0,
-                         grad_weight);
+                add_part(
+                    w,
+                    {group, column % w.panels, block, std::min(block + some, w.blocks), w.runs * part / parts, w.runs * (part + 1) / parts},
+                    places, copied.data + column * w.panel_size, grads_of(group), most, offsets.data, start == 0, grad_weight);
             }
         });
     }

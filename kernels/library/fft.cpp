@@ -32,35 +32,28 @@ Root root(uint64_t numerator, uint64_t denominator) {
     uint64_t eighth = numerator * 8 / denominator;
     // The distance to the nearest multiple of a quarter, exactly.
     uint64_t quarter = (eighth + 1) / 2;
-    double offset = (static_cast<double>(numerator * 4) - static_cast<double>(quarter * denominator)) /
-                    static_cast<double>(denominator * 4);
+    double offset =
+        (static_cast<double>(numerator * 4) - static_cast<double>(quarter * denominator)) / static_cast<double>(denominator * 4);
     double c = std::cos(two_pi * offset), s = std::sin(two_pi * offset);
     switch (quarter % 4) {
-    case 0:
-        return {c, -s};
-    case 1:
-        return {-s, -c};
-    case 2:
-        return {-c, s};
-    default:
-        return {s, c};
+    case 0: return {c, -s};
+    case 1: return {-s, -c};
+    case 2: return {-c, s};
+    default: return {s, c};
     }
 }
 
-template <class R>
-const FourierLoops<R>& loops() {
+template <class R> const FourierLoops<R>& loops() {
     const FourierSteps& steps = KINDLING_OF_ISA(fourier_steps);
-    if constexpr (sizeof(R) == 4)
-        return steps.in_float;
-    else
-        return steps.in_double;
+    if constexpr (sizeof(R) == 4) return steps.in_float;
+    else return steps.in_double;
 }
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 /// The radices of a length; none if it has a prime factor that is too large.
 struct Radices {
-    uint8_t values[40];  // 3^40 exceeds an int64
+    uint8_t values[40]; // 3^40 exceeds an int64
     uint8_t count = 0;
     const uint8_t* begin() const { return values; }
     const uint8_t* end() const { return values + count; }
@@ -91,11 +84,10 @@ double cost_of(const Radices& radices) {
 }
 
 /// A transform of blocks.
-template <class R>
-struct Stages {
+template <class R> struct Stages {
     int64_t n = 0;
     Radices radices;
-    std::vector<R> twiddles, roots;  // as FourierLoops::stage reads them, stage after stage
+    std::vector<R> twiddles, roots; // as FourierLoops::stage reads them, stage after stage
 
     void push(std::vector<R>& to, int64_t numerator, int64_t denominator) {
         Root w = root(static_cast<uint64_t>(numerator), static_cast<uint64_t>(denominator));
@@ -136,30 +128,29 @@ struct Stages {
     }
 };
 
-constexpr int64_t longest_blocks = 2048;             // longer rows are split into matrices, one by one
-constexpr int64_t longest_column = 4096;             // longer sequences across memory are copied to rows first
-constexpr int64_t longest_table = int64_t{1} << 16;  // of the factors between columns and rows
+constexpr int64_t longest_blocks = 2048;            // longer rows are split into matrices, one by one
+constexpr int64_t longest_column = 4096;            // longer sequences across memory are copied to rows first
+constexpr int64_t longest_table = int64_t{1} << 16; // of the factors between columns and rows
 
 /// What a plan is for: sequences as lanes of blocks, one sequence, the same with the columns of the matrix as its rows, or the
 /// factors of real transforms.
 enum class Use { Blocks, Row, Turned, Turns };
 
-template <class R>
-struct Plan {
+template <class R> struct Plan {
     int64_t n = 0;
     Use use = Use::Blocks;
-    Stages<R> first;  // of blocks, or of a row's columns
-    int64_t least_rows = lanes<R> + 1;  // of Blocks: fewer rows are faster one by one
+    Stages<R> first;                   // of blocks, or of a row's columns
+    int64_t least_rows = lanes<R> + 1; // of Blocks: fewer rows are faster one by one
     Stages<R> second;
-    std::vector<R> between, outer;  // FourierLoops::transpose
+    std::vector<R> between, outer; // FourierLoops::transpose
     // Bluestein's algorithm, if it is used: there and back again. kernel: the transformed chirp, divided by the padded length,
     // in the blocks that the transform's rows end in
     std::shared_ptr<const Plan> there, back;
     std::vector<R> chirp, conjugate, kernel;
     // Rader's algorithm for blocks of a prime length, if it is used: `first` is a length shorter. kernel: as above, one number
     // for each block
-    std::vector<int64_t> powers, logarithms;  // of a generator, modulo n; the places of powers whose inverses are 1, 2, ...
-    std::vector<R> turns;  // exp(-pi i k / n) for k = 0 to n / 2, real parts first
+    std::vector<int64_t> powers, logarithms; // of a generator, modulo n; the places of powers whose inverses are 1, 2, ...
+    std::vector<R> turns;                    // exp(-pi i k / n) for k = 0 to n / 2, real parts first
 
     // A row's matrix in blocks: groups of columns, groups of rows, blocks of such a group, numbers of all.
     int64_t columns() const { return (second.n + lanes<R> - 1) / lanes<R>; }
@@ -184,8 +175,7 @@ public:
     }
 
 private:
-    template <int write>
-    void fetch(const char*& from, const char* end) {
+    template <int write> void fetch(const char*& from, const char* end) {
         const char* at = from;
         for (end = from = std::min(end, at + share_); at < end; at += 512)
 #pragma GCC unroll 8
@@ -195,11 +185,9 @@ private:
     int64_t share_;
 };
 
-template <class R>
-std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use);
+template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use);
 
-template <class R>
-void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead = nullptr);
+template <class R> void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead = nullptr);
 
 /// The cheapest length of the columns, 0 if there is none, and the cost, in passes of radix 8 over blocks filled by one row.
 struct Split {
@@ -214,7 +202,7 @@ Split split_of(int64_t n, int64_t lane_count) {
             int64_t second = n / first;
             auto waste = [&](int64_t count) { return static_cast<double>(round_up(count, lane_count)) / static_cast<double>(count); };
             double cost = waste(second) * (cost_of(radices_of(first)) + 1.7) + waste(first) * (cost_of(radices_of(second)) + 0.7);
-            if (std::max(first, second) > 4096) cost *= 2;  // blocks exceed the second cache
+            if (std::max(first, second) > 4096) cost *= 2; // blocks exceed the second cache
             if (!best.first || cost < best.cost) best = {first, cost};
         }
     }
@@ -248,8 +236,7 @@ int64_t least_rows_of(int64_t n, double passes, int64_t lane_count) {
 
 /// Rader's algorithm (1968): in the order of the powers of a generator modulo a prime n, what follows the first of n numbers is
 /// transformed by a cyclic convolution, here of a length that has stages. False if n is no such prime.
-template <class R>
-bool make_prime(Plan<R>& plan) {
+template <class R> bool make_prime(Plan<R>& plan) {
     const int64_t n = plan.n, m = n - 1;
     if (!has_stages(m)) return false;
     for (int64_t d = 2; d * d <= n; ++d)
@@ -276,8 +263,7 @@ bool make_prime(Plan<R>& plan) {
     return true;
 }
 
-template <class R>
-std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
+template <class R> std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     auto plan = std::make_shared<Plan<R>>();
     plan->n = n;
     plan->use = use;
@@ -285,8 +271,7 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
         if (has_stages(n)) {
             plan->first.make(n);
             plan->least_rows = least_rows_of(n, cost_of(plan->first.radices), lanes<R>);
-        } else if (make_prime(*plan))
-            plan->least_rows = least_rows_of(n, 2 * cost_of(plan->first.radices) + 3, lanes<R>);
+        } else if (make_prime(*plan)) plan->least_rows = least_rows_of(n, 2 * cost_of(plan->first.radices) + 3, lanes<R>);
         return plan;
     }
     if (use == Use::Turns) {
@@ -324,7 +309,7 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
     const Plan<R>& there = *plan->there;
     Scratch<R> room(2 * length), middle(there.room()), spare(there.second.n * block<R>);
     std::fill(room.data, room.data + 2 * length, R{0});
-    uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n);  // j * j modulo 2 n
+    uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n); // j * j modulo 2 n
     for (int64_t j = 0; j < n; ++j) {
         Root w = root(square, modulus);
         plan->chirp.push_back(static_cast<R>(w.re));
@@ -346,19 +331,16 @@ std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) {
 }
 
 // The plans used last. Created at the first transform and never destroyed.
-template <class R>
-struct Cache {
+template <class R> struct Cache {
     static constexpr int size = 16;
     std::shared_ptr<const Plan<R>> plans[size];
     uint64_t used[size] = {};
     uint64_t clock = 0;
 };
 constinit pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
-template <class R>
-constinit Cache<R>* cache = nullptr;
+template <class R> constinit Cache<R>* cache = nullptr;
 
-template <class R>
-std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
+template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
     std::shared_ptr<const Plan<R>> found;
     pthread_mutex_lock(&cache_lock);
     if (!cache<R>) cache<R> = new Cache<R>;
@@ -371,7 +353,7 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
     pthread_mutex_unlock(&cache_lock);
     if (found) return found;
     found = make_plan<R>(n, use);
-    if (n > (1 << 22)) return found;  // too large to keep
+    if (n > (1 << 22)) return found; // too large to keep
     pthread_mutex_lock(&cache_lock);
     int oldest = 0;
     for (int i = 1; i < Cache<R>::size; ++i)
@@ -387,8 +369,7 @@ std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
 int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
 /// Transforms blocks. Overwrites x and the spare memory; returns in which of them the result is.
-template <class R>
-R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back) {
+template <class R> R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back) {
     if (plan.powers.empty()) return plan.first.run(x, spare, back);
     constexpr int64_t bytes = block<R> * static_cast<int64_t>(sizeof(R));
     const int64_t m = plan.n - 1;
@@ -397,9 +378,9 @@ R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back) {
     };
     gather(spare + block<R>, x, plan.powers);
     R* y = plan.first.run(spare + block<R>, x + block<R>, back);
-    for (int64_t j = 0; j < block<R>; ++j) spare[j] = x[j] + y[j];  // the sum of all
+    for (int64_t j = 0; j < block<R>; ++j) spare[j] = x[j] + y[j]; // the sum of all
     loops<R>().turn_blocks(y, plan.kernel.data(), m, back);
-    for (int64_t j = 0; j < block<R>; ++j) y[j] += x[j];  // which adds it to each result
+    for (int64_t j = 0; j < block<R>; ++j) y[j] += x[j]; // which adds it to each result
     y = plan.first.run(y, y == x + block<R> ? spare + block<R> : x + block<R>, !back);
     R* result = y == x + block<R> ? spare : x;
     if (result == x) std::memcpy(x, spare, bytes);
@@ -407,16 +388,14 @@ R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back) {
     return result;
 }
 /// Transforms a group of columns of a row's matrix and writes it, transposed, to the middle. x and spare: for as many blocks.
-template <class R>
-void run_column(const Plan<R>& plan, int64_t c, R* x, R* spare, R* middle, bool back) {
+template <class R> void run_column(const Plan<R>& plan, int64_t c, R* x, R* spare, R* middle, bool back) {
     const int64_t first = plan.first.n;
     const bool table = plan.outer.empty();
     loops<R>().transpose(plan.first.run(x, spare, back), first, std::min(lanes<R>, plan.second.n - c * lanes<R>),
                          plan.between.data() + (table ? c * first * block<R> : 0), table ? nullptr : plan.outer.data() + 2 * c * first,
                          middle + c * lanes<R> * block<R>, plan.pitch(), back);
 }
-template <class R>
-void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead) {
+template <class R> void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead) {
     const int64_t first = plan.first.n, second = plan.second.n;
     parallel_for(0, plan.columns(), grain_of(first * lanes<R>), [&](int64_t begin, int64_t end) {
         Scratch<R> room(2 * first * block<R>);
@@ -428,8 +407,7 @@ void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* 
         }
     });
 }
-template <class R>
-void run_rows(const Plan<R>& plan, R* middle, R* out, R scale, bool back, Ahead* ahead) {
+template <class R> void run_rows(const Plan<R>& plan, R* middle, R* out, R scale, bool back, Ahead* ahead) {
     const int64_t first = plan.first.n, second = plan.second.n;
     parallel_for(0, plan.rows(), grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
         Scratch<R> room(second * block<R>);
@@ -443,8 +421,7 @@ void run_rows(const Plan<R>& plan, R* middle, R* out, R scale, bool back, Ahead*
 }
 /// Bluestein's algorithm. The rows of the transform there are the columns of the one back, so they stay in blocks, and the
 /// transformed values are never put in order.
-template <class R>
-void run_chirp(const Plan<R>& plan, const R* in, R* out, R scale, bool conjugate) {
+template <class R> void run_chirp(const Plan<R>& plan, const R* in, R* out, R scale, bool conjugate) {
     const FourierLoops<R>& loop = loops<R>();
     const Plan<R>&there = *plan.there, &back = *plan.back;
     const int64_t length = there.n, second = there.second.n;
@@ -466,8 +443,7 @@ void run_chirp(const Plan<R>& plan, const R* in, R* out, R scale, bool conjugate
 }
 
 /// One sequence of complex numbers; `out` may be `in`.
-template <class R>
-void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead) {
+template <class R> void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead) {
     if (plan.there) return run_chirp(plan, in, out, scale, back);
     Scratch<R> middle(plan.room());
     run_columns(plan, in, middle.data, back, ahead);
@@ -481,25 +457,27 @@ void transpose_planes(const void* from, void* to, int64_t outer, int64_t rows, i
     PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     const int64_t plane = rows * columns * item;
     for (int64_t o = 0; o < outer; ++o)
-        copy({static_cast<char*>(to) + o * plane, static_cast<const char*>(from) + o * plane, {columns, rows}, {rows * item, item},
+        copy({static_cast<char*>(to) + o * plane,
+              static_cast<const char*>(from) + o * plane,
+              {columns, rows},
+              {rows * item, item},
               {item, columns * item}});
 }
 
 /// Which side of a transform has real numbers.
 enum class Kind { Complex, FromReal, ToReal };
 
-template <class R>
-class Transform {
+template <class R> class Transform {
 public:
     Transform(const Fourier& f, Kind kind, const void* in, void* out)
         : f_(f), kind_(kind), in_(static_cast<const R*>(in)), out_(static_cast<R*>(out)), kept_(f.n / 2 + 1),
           given_{kind == Kind::ToReal ? kept_ : f.n, kind == Kind::FromReal ? 1 : 2},
           result_{kind == Kind::FromReal ? kept_ : f.n, kind == Kind::ToReal ? 1 : 2}, pairs_(kind != Kind::Complex && f.n % 2 == 0),
-          length_(pairs_ ? f.n / 2 : f.n), back_(kind == Kind::ToReal || (!pairs_ && !f.forward)),
-          scale_(static_cast<R>(f.scale)), sign_(f.forward == (kind == Kind::FromReal) ? R{1} : R{-1}) {}
+          length_(pairs_ ? f.n / 2 : f.n), back_(kind == Kind::ToReal || (!pairs_ && !f.forward)), scale_(static_cast<R>(f.scale)),
+          sign_(f.forward == (kind == Kind::FromReal) ? R{1} : R{-1}) {}
 
     void run() {
-        const bool across = f_.inner > 1;  // sequences lie across memory
+        const bool across = f_.inner > 1; // sequences lie across memory
         if (length_ <= (across ? longest_column : longest_blocks)) blocks_ = plan_of<R>(length_, Use::Blocks);
         if (across && (f_.inner < lanes<R> / 2 || !blocks_ || !blocks_->first.n)) return run_transposed();
         if (pairs_) turns_ = plan_of<R>(length_, Use::Turns);
@@ -523,8 +501,7 @@ public:
         parallel_for(0, (f_.outer + bundle - 1) / bundle, grain_of(length_ * bundle), [&](int64_t begin, int64_t end) {
             for (int64_t i = begin * bundle; i < std::min(end * bundle, f_.outer); i += bundle) {
                 const int64_t count = std::min(bundle, f_.outer - i);
-                if (count >= least)
-                    run_blocks(i, 0, count);
+                if (count >= least) run_blocks(i, 0, count);
                 else
                     for (int64_t j = i; j < i + count; ++j) run_one(j);
             }
@@ -534,9 +511,9 @@ public:
 
 private:
     static constexpr int64_t item = sizeof(R);
-    static constexpr int64_t longest_ahead = 1 << 15;  // bytes of a row; longer ones are left to the hardware prefetcher
+    static constexpr int64_t longest_ahead = 1 << 15; // bytes of a row; longer ones are left to the hardware prefetcher
     static constexpr int64_t piece_of_bundle = 64;
-    static constexpr int64_t near = 4 << 20;           // bytes of an array for which it is fast enough: some second caches
+    static constexpr int64_t near = 4 << 20; // bytes of an array for which it is fast enough: some second caches
 
     /// One side of the transform: how many numbers a sequence has, of how many parts each.
     struct Side {
@@ -551,23 +528,24 @@ private:
         Scratch<R> room(2 * most * block<R>);
         R* x = room.data;
         // Parts of numbers are parts of blocks, and so are reals by twos. By themselves reals are the real parts.
-        auto step_of = [&](const Side& side) { return (side.parts == 2 || pairs_ ? lanes<R> : block<R>) * item; };
+        auto step_of = [&](const Side& side) { return (side.parts == 2 || pairs_ ? lanes<R> : block<R>)*item; };
         const R* from = in_ + (o * given_.numbers * inner + i) * given_.parts;
         R* to = out_ + (o * result_.numbers * inner + i) * result_.parts;
         Ahead next = ahead_of(from, to, count, 4 * most / piece_of_bundle + 1), *ahead = fetches_ ? &next : nullptr;
-        if (inner > 1 && given_.parts == 2)
-            loop.load(from, inner, given_.numbers, count, x);
+        if (inner > 1 && given_.parts == 2) loop.load(from, inner, given_.numbers, count, x);
         else {
             const int64_t step = step_of(given_);
             if (count < lanes<R> || step > lanes<R> * item) std::memset(x, 0, static_cast<size_t>(most * block<R> * item));
-            copy({reinterpret_cast<char*>(x), reinterpret_cast<const char*>(from), {given_.numbers * given_.parts, count},
-                  {step, item}, {inner * item, inner > 1 ? item : given_.bytes()}}, 0, ahead);
+            copy({reinterpret_cast<char*>(x),
+                  reinterpret_cast<const char*>(from),
+                  {given_.numbers * given_.parts, count},
+                  {step, item},
+                  {inner * item, inner > 1 ? item : given_.bytes()}},
+                 0, ahead);
         }
         if (kind_ == Kind::ToReal) {
-            if (pairs_)
-                loop.entangle_blocks(x, length_, turns_->turns.data(), sign_);
-            else
-                mirror(x, block<R>, lanes<R>);
+            if (pairs_) loop.entangle_blocks(x, length_, turns_->turns.data(), sign_);
+            else mirror(x, block<R>, lanes<R>);
         }
         x = run_lanes(*blocks_, x, x + most * block<R>, back_);
         R scale = scale_;
@@ -575,14 +553,17 @@ private:
             if (pairs_) {
                 loop.untangle_blocks(x, length_, turns_->turns.data(), scale, sign_);
                 scale = 1;
-            } else
-                std::memset(x + lanes<R>, 0, lanes<R> * item);
+            } else std::memset(x + lanes<R>, 0, lanes<R> * item);
         }
         if (inner > 1 && result_.parts == 2) return loop.store(x, result_.numbers, count, to, inner, scale);
         if (scale != 1) loop.scale(x, length_, scale);
         R* rows = past_cache_ ? x == room.data ? room.data + most * block<R> : room.data : to;
-        copy({reinterpret_cast<char*>(rows), reinterpret_cast<const char*>(x), {count, result_.numbers * result_.parts},
-              {inner > 1 ? item : result_.bytes(), inner * item}, {item, step_of(result_)}}, 1, ahead);
+        copy({reinterpret_cast<char*>(rows),
+              reinterpret_cast<const char*>(x),
+              {count, result_.numbers * result_.parts},
+              {inner > 1 ? item : result_.bytes(), inner * item},
+              {item, step_of(result_)}},
+             1, ahead);
         if (past_cache_) copy_past_cache(to, rows, count * result_.bytes());
     }
     /// Copies a plane; in pieces of the given dimension, between which it looks ahead, if it does.
@@ -608,7 +589,7 @@ private:
         const FourierLoops<R>& loop = loops<R>();
         const R* from = in_ + i * given_.numbers * given_.parts;
         R* to = out_ + i * result_.numbers * result_.parts;
-        Scratch<R> room(2 * (length_ + 1));  // rows of a real transform's result do not begin at a cache line
+        Scratch<R> room(2 * (length_ + 1)); // rows of a real transform's result do not begin at a cache line
         R* result = past_cache_ ? room.data : to;
         Ahead next = ahead_of(from, to, 1, row_->steps()), *ahead = fetches_ ? &next : nullptr;
         if (kind_ == Kind::Complex) {
@@ -623,8 +604,7 @@ private:
                 numbers = room.data;
             }
             run_row(*row_, numbers, room.data, pairs_ ? R{1} : scale_, back_, ahead);
-            if (pairs_)
-                loop.untangle(room.data, result, length_, turns_->turns.data(), scale_, sign_);
+            if (pairs_) loop.untangle(room.data, result, length_, turns_->turns.data(), scale_, sign_);
             else {
                 room[1] = 0;
                 result = room.data;
@@ -674,29 +654,26 @@ private:
     Kind kind_;
     const R* in_;
     R* out_;
-    int64_t kept_;        // values of a transform of reals that symmetry does not give
+    int64_t kept_; // values of a transform of reals that symmetry does not give
     Side given_, result_;
-    bool pairs_;          // an even number of reals: taken by twos as complex numbers
-    int64_t length_;      // of the complex transforms
+    bool pairs_;     // an even number of reals: taken by twos as complex numbers
+    int64_t length_; // of the complex transforms
     bool back_;
-    R scale_, sign_;      // sign_: of imaginary parts on the complex side of a transform of reals
+    R scale_, sign_; // sign_: of imaginary parts on the complex side of a transform of reals
     bool past_cache_ = false, fetches_ = false;
     std::shared_ptr<const Plan<R>> blocks_, row_, turns_;
 };
 
 bool is_double(const Fourier& f) {
-    KINDLING_CHECK(Runtime, f.real == DType::Float32 || f.real == DType::Float64, "Unsupported dtype %s",
-                   scalar_type_name(f.real));
+    KINDLING_CHECK(Runtime, f.real == DType::Float32 || f.real == DType::Float64, "Unsupported dtype %s", scalar_type_name(f.real));
     return f.real == DType::Float64;
 }
 
 void run(const Fourier& f, Kind kind, const void* in, void* out) {
     const bool wide = is_double(f);
     if (f.outer * f.n * f.inner == 0) return;
-    if (wide)
-        Transform<double>(f, kind, in, out).run();
-    else
-        Transform<float>(f, kind, in, out).run();
+    if (wide) Transform<double>(f, kind, in, out).run();
+    else Transform<float>(f, kind, in, out).run();
 }
 
 } // namespace

@@ -9,17 +9,14 @@
 namespace kindling::library {
 
 /// Lanes of a block: a cache line of real parts.
-template <class R>
-constexpr int64_t lanes = 64 / static_cast<int64_t>(sizeof(R));
+template <class R> constexpr int64_t lanes = 64 / static_cast<int64_t>(sizeof(R));
 /// Numbers in a block.
-template <class R>
-constexpr int64_t block = 2 * lanes<R>;
+template <class R> constexpr int64_t block = 2 * lanes<R>;
 
 /// Largest prime factor of a length that has stages; others go through Bluestein's convolution.
 constexpr int largest_radix = 61;
 
-template <class R>
-struct FourierLoops {
+template <class R> struct FourierLoops {
     /// One stage of Stockham's algorithm: transforms of r * m blocks, s of them interleaved, become r times as many of
     /// m blocks. `w` has, for each p < m, the factors exp(-2 pi i p k / (r m)) of k = 1 to r - 1. `roots`, for odd r
     /// above 5: cosines and sines of 2 pi j k / r. `back` exchanges real and imaginary parts, which gives the inverse
@@ -53,14 +50,8 @@ struct FourierSteps {
     FourierLoops<double> in_double;
 };
 
-namespace isa_baseline {
-extern const FourierSteps fourier_steps;
-}
-namespace isa_avx2 {
-extern const FourierSteps fourier_steps;
-}
-namespace isa_avx512 {
-extern const FourierSteps fourier_steps;
-}
+namespace isa_baseline { extern const FourierSteps fourier_steps; }
+namespace isa_avx2 { extern const FourierSteps fourier_steps; }
+namespace isa_avx512 { extern const FourierSteps fourier_steps; }
 
 } // namespace kindling::library

@@ -27,8 +27,7 @@ void run_part(const GemmPart<double>& part) { gemm_steps().gemm_double(part); }
 // Calls piece(first row, rows, first column, columns) for parts of a single-threaded product. Each takes about a tenth
 // of a second, and signals are handled between them, since the product itself cannot be interrupted. Small ones are one
 // part.
-template <class F>
-void in_pieces(int64_t m, int64_t n, int64_t k, F piece) {
+template <class F> void in_pieces(int64_t m, int64_t n, int64_t k, F piece) {
     const double enough = 2e9 * gemm_steps().panel_bytes / 32; // wider registers do more in that time
     const double wide = static_cast<double>(n), deep = static_cast<double>(k) + 1;
     if (static_cast<double>(m) * wide * deep < 2 * enough) return piece(int64_t{0}, m, int64_t{0}, n);
@@ -45,8 +44,7 @@ void in_pieces(int64_t m, int64_t n, int64_t k, F piece) {
 
 constexpr double parallel_work = 600e3; // multiply-adds below which waking a thread does not pay
 
-template <class T>
-GemmPart<T> part_of(const Gemm& g) {
+template <class T> GemmPart<T> part_of(const Gemm& g) {
     return {g.m,
             g.n,
             g.k,
@@ -70,8 +68,7 @@ GemmPart<T> part_of(const Gemm& g) {
 
 // out' = b' a': the same elements, summed in the same order. For a Gemm or a GemmPart; steps between the matrices of a
 // batch are the caller's.
-template <class Product>
-void turn(Product& p) {
+template <class Product> void turn(Product& p) {
     std::swap(p.m, p.n);
     std::swap(p.a, p.b);
     std::swap(p.a_row, p.b_column);
@@ -80,8 +77,7 @@ void turn(Product& p) {
     std::swap(p.c_row, p.c_column);
 }
 
-template <class T>
-void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch, int64_t c_batch) {
+template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch, int64_t c_batch) {
     if (part.m == 0 || part.n == 0 || batch == 0) return;
     if (part.beta == 0) part.c = nullptr;
     // Tiles run along rows. Transpose the product if its result is stored by columns, or has few of them.
@@ -102,7 +98,8 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
         return p;
     };
     auto run_listening = [&](const GemmPart<T>& whole) {
-        in_pieces(whole.m, whole.n, whole.k, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) { run_part(moved(whole, i, rows, j, columns)); });
+        in_pieces(whole.m, whole.n, whole.k,
+                  [&](int64_t i, int64_t rows, int64_t j, int64_t columns) { run_part(moved(whole, i, rows, j, columns)); });
     };
 
     // The grid of pieces that threads share.
@@ -116,12 +113,9 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
         wanted = std::min(wanted, most);
         while (rows * columns < wanted) {
             bool can_rows = part.m / (rows + 1) >= 48, can_columns = part.n / (columns + 1) >= 64;
-            if (can_rows && (!can_columns || part.m / rows >= part.n / columns))
-                ++rows;
-            else if (can_columns)
-                ++columns;
-            else
-                break;
+            if (can_rows && (!can_columns || part.m / rows >= part.n / columns)) ++rows;
+            else if (can_columns) ++columns;
+            else break;
         }
     }
     auto piece = [&](int64_t index) {
@@ -140,14 +134,12 @@ void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch,
     int64_t pieces = batch * rows * columns;
     if (alone || pieces == 1) {
         if (rows * columns == 1 && batch == 1) return run_listening(part);
-        for (int64_t i = 0; i < pieces; ++i)
-            piece(i);
+        for (int64_t i = 0; i < pieces; ++i) piece(i);
         return;
     }
     auto grain = static_cast<int64_t>(parallel_work / (work / static_cast<double>(rows * columns) + 1));
     parallel_for(0, pieces, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            piece(i);
+        for (int64_t i = begin; i < end; ++i) piece(i);
     });
 }
 
@@ -160,8 +152,7 @@ void widen(DType dtype, float* to, const void* from, int64_t rows, int64_t colum
         for (int64_t i = begin; i < end; ++i) {
             const uint16_t* values = source + i * row;
             if (column != 1) {
-                for (int64_t j = 0; j < columns; ++j)
-                    line[j] = values[j * column];
+                for (int64_t j = 0; j < columns; ++j) line[j] = values[j * column];
                 values = line.data;
             }
             move(to + i * columns, values, nullptr, nullptr, columns, 0);
@@ -172,9 +163,10 @@ void widen(DType dtype, float* to, const void* from, int64_t rows, int64_t colum
 // By AMX tiles, in pieces that the threads share. False if the product is not for them.
 bool run_tiles(TilesPart whole) {
     if (whole.m <= 4 || whole.n <= 4 || whole.k == 0 || !has_tiles()) return false;
-    constexpr double enough = 8e6;  // multiply-adds below which waking a thread does not pay
+    constexpr double enough = 8e6; // multiply-adds below which waking a thread does not pay
     const double work = static_cast<double>(whole.m) * static_cast<double>(whole.n) * static_cast<double>(whole.k);
-    const int64_t item = whole.kind == TilesPart::Int32 ? 1 : 2, out_item = whole.kind == TilesPart::BFloat16 ? 2 : 4, threads = num_threads();
+    const int64_t item = whole.kind == TilesPart::Int32 ? 1 : 2, out_item = whole.kind == TilesPart::BFloat16 ? 2 : 4,
+                  threads = num_threads();
     auto at = [](const void* from, int64_t bytes) { return from ? static_cast<const char*>(from) + bytes : nullptr; };
     auto moved = [&](TilesPart part, int64_t index, int64_t i, int64_t j) {
         part.a = at(part.a, (index * part.a_batch + i * part.a_row) * item);
@@ -198,21 +190,42 @@ bool run_tiles(TilesPart whole) {
     parallel_for(0, whole.batch * pieces, 1, [&](int64_t begin, int64_t end) {
         for (int64_t index = begin; index < end; ++index) {
             const int64_t from = index % pieces * step, count = std::min(step, size - from);
-            in_pieces(by_rows ? count : whole.m, by_rows ? whole.n : count, whole.k / 16, [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
-                TilesPart part = moved(whole, index / pieces, i + (by_rows ? from : 0), j + (by_rows ? 0 : from));
-                part.m = rows;
-                part.n = columns;
-                part.batch = 1;
-                gemm_tiles(part);
-            });
+            in_pieces(by_rows ? count : whole.m, by_rows ? whole.n : count, whole.k / 16,
+                      [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
+                          TilesPart part = moved(whole, index / pieces, i + (by_rows ? from : 0), j + (by_rows ? 0 : from));
+                          part.m = rows;
+                          part.n = columns;
+                          part.batch = 1;
+                          gemm_tiles(part);
+                      });
         }
     });
     return true;
 }
 
 TilesPart tiles_of(const Gemm& g, TilesPart::Kind kind) {
-    return {g.m, g.n, g.k, g.a, g.a_row, g.a_column, g.b, g.b_row, g.b_column, g.out, g.out_row, kind, g.beta == 0 ? nullptr : g.c, g.c_row, g.c_column,
-            static_cast<float>(g.alpha), static_cast<float>(g.beta), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch};
+    return {g.m,
+            g.n,
+            g.k,
+            g.a,
+            g.a_row,
+            g.a_column,
+            g.b,
+            g.b_row,
+            g.b_column,
+            g.out,
+            g.out_row,
+            kind,
+            g.beta == 0 ? nullptr : g.c,
+            g.c_row,
+            g.c_column,
+            static_cast<float>(g.alpha),
+            static_cast<float>(g.beta),
+            g.batch,
+            g.a_batch,
+            g.b_batch,
+            g.out_batch,
+            g.c_batch};
 }
 
 // By AVX512-BF16, in pieces that the threads share.
@@ -248,15 +261,14 @@ void run_few_rows(const Gemm& g, const float* a, const uint16_t* b, float* out) 
             const int64_t j = index * block, n = std::min(block, g.n - j);
             if (turned) widen(g.dtype, wide.data, b + j * g.b_column, n, g.k, g.b_column, 1);
             else widen(g.dtype, wide.data, b + j * g.b_column, g.k, n, g.b_row, g.b_column);
-            run_real(GemmPart<float>{g.m, n, g.k, a, g.k, 1, wide.data, turned ? 1 : n, turned ? g.k : 1, out + j, g.n, 1, nullptr,
-                                     0, 0, 1, 0, false},
+            run_real(GemmPart<float>{g.m, n, g.k, a, g.k, 1, wide.data, turned ? 1 : n, turned ? g.k : 1, out + j, g.n, 1, nullptr, 0, 0, 1,
+                                     0, false},
                      1, 0, 0, 0, 0);
         }
     });
 }
 
-template <class T>
-void run_half(Gemm g) {
+template <class T> void run_half(Gemm g) {
     if (g.n <= 4 ? g.m > 4 : g.out_column != 1 && g.out_row == 1) {
         turn(g);
         std::swap(g.a_batch, g.b_batch);
@@ -279,14 +291,11 @@ void run_half(Gemm g) {
                 run_few_rows(g, a.data, right, out.data);
             } else {
                 if (index == 0 || g.b_batch) {
-                    if (turned)
-                        widen(g.dtype, b.data, right, g.n, g.k, g.b_column, 1);
-                    else
-                        widen(g.dtype, b.data, right, g.k, g.n, g.b_row, g.b_column);
+                    if (turned) widen(g.dtype, b.data, right, g.n, g.k, g.b_column, 1);
+                    else widen(g.dtype, b.data, right, g.k, g.n, g.b_row, g.b_column);
                 }
-                GemmPart<float> part{
-                    g.m, g.n,     g.k, a.data, g.k, 1, b.data, turned ? 1 : g.n, turned ? g.k : 1, out.data, g.n,
-                    1,   nullptr, 0,   0,      1,   0, false};
+                GemmPart<float> part{g.m, g.n,     g.k, a.data, g.k, 1, b.data, turned ? 1 : g.n, turned ? g.k : 1, out.data, g.n,
+                                     1,   nullptr, 0,   0,      1,   0, false};
                 run_real(part, 1, 0, 0, 0, 0);
             }
         }
@@ -307,8 +316,7 @@ void run_half(Gemm g) {
 }
 
 // (ar + ai i)(br + bi i) by four real products over the same memory, with a stride of two.
-template <class R>
-void run_complex(const Gemm& g) {
+template <class R> void run_complex(const Gemm& g) {
     Scratch<R> real(g.m * g.n), imaginary(g.m * g.n);
     R a_sign = g.a_conjugate ? R{-1} : R{1}, b_sign = g.b_conjugate ? R{-1} : R{1};
     R alpha[2] = {static_cast<R>(g.alpha), static_cast<R>(g.alpha_imaginary)};
@@ -317,24 +325,9 @@ void run_complex(const Gemm& g) {
         const R* a = static_cast<const R*>(g.a) + 2 * index * g.a_batch;
         const R* b = static_cast<const R*>(g.b) + 2 * index * g.b_batch;
         auto product = [&](R* to, const R* left, const R* right, R sign, bool add) {
-            GemmPart<R> part{g.m,
-                             g.n,
-                             g.k,
-                             left,
-                             2 * g.a_row,
-                             2 * g.a_column,
-                             right,
-                             2 * g.b_row,
-                             2 * g.b_column,
-                             to,
-                             g.n,
-                             1,
-                             add ? to : nullptr,
-                             g.n,
-                             1,
-                             sign,
-                             1,
-                             false};
+            GemmPart<R> part{
+                g.m, g.n, g.k,  left, 2 * g.a_row, 2 * g.a_column, right, 2 * g.b_row, 2 * g.b_column, to, g.n, 1, add ? to : nullptr,
+                g.n, 1,   sign, 1,    false};
             run_real(part, 1, 0, 0, 0, 0);
         };
         product(real.data, a, b, R{1}, false);
@@ -342,8 +335,7 @@ void run_complex(const Gemm& g) {
         product(imaginary.data, a, b + 1, b_sign, false);
         product(imaginary.data, a + 1, b, a_sign, true);
         R* out = static_cast<R*>(g.out) + 2 * index * g.out_batch;
-        const R* c =
-            g.c && (beta[0] != 0 || beta[1] != 0) ? static_cast<const R*>(g.c) + 2 * index * g.c_batch : nullptr;
+        const R* c = g.c && (beta[0] != 0 || beta[1] != 0) ? static_cast<const R*>(g.c) + 2 * index * g.c_batch : nullptr;
         bool scale = alpha[0] != 1 || alpha[1] != 0, scale_c = beta[0] != 1 || beta[1] != 0;
         for (int64_t i = 0; i < g.m; ++i)
             for (int64_t j = 0; j < g.n; ++j) {
@@ -367,12 +359,10 @@ void run_complex(const Gemm& g) {
 }
 
 // Integers wrap around, so sums are computed in the unsigned type, in any order.
-template <class T>
-void run_integer(const Gemm& g) {
+template <class T> void run_integer(const Gemm& g) {
     using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     auto alpha = static_cast<U>(g.integer_alpha), beta = static_cast<U>(g.integer_beta);
-    int64_t grain = std::max<int64_t>(
-        1, static_cast<int64_t>(parallel_work / (static_cast<double>(g.n) * static_cast<double>(g.k) + 1)));
+    int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(parallel_work / (static_cast<double>(g.n) * static_cast<double>(g.k) + 1)));
     parallel_for(0, g.batch * g.m, grain, [&](int64_t begin, int64_t end) {
         constexpr int64_t chunk = 512;
         U sums[chunk];
@@ -389,15 +379,13 @@ void run_integer(const Gemm& g) {
                     for (int64_t p = 0; p < g.k; ++p) {
                         U factor = static_cast<U>(a[p * g.a_column]);
                         const T* line = b + p * g.b_row + j0;
-                        for (int64_t j = 0; j < n; ++j)
-                            sums[j] += factor * static_cast<U>(line[j]);
+                        for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<U>(line[j]);
                     }
                 } else {
                     for (int64_t j = 0; j < n; ++j) {
                         const T* column = b + (j0 + j) * g.b_column;
                         U sum = 0;
-                        for (int64_t p = 0; p < g.k; ++p)
-                            sum += static_cast<U>(a[p * g.a_column]) * static_cast<U>(column[p * g.b_row]);
+                        for (int64_t p = 0; p < g.k; ++p) sum += static_cast<U>(a[p * g.a_column]) * static_cast<U>(column[p * g.b_row]);
                         sums[j] = sum;
                     }
                 }
@@ -433,36 +421,21 @@ bool gemm_bytes(const Gemm& problem) {
 void gemm(const Gemm& g) {
     if (g.m == 0 || g.n == 0 || g.batch == 0) return;
     switch (g.dtype) {
-    case DType::Float32:
-        return run_real(part_of<float>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
-    case DType::Float64:
-        return run_real(part_of<double>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
-    case DType::Float16:
-        return run_half<Half>(g);
-    case DType::BFloat16:
-        return run_half<BFloat16>(g);
-    case DType::Complex64:
-        return run_complex<float>(g);
-    case DType::Complex128:
-        return run_complex<double>(g);
-    case DType::UInt8:
-        return run_integer<uint8_t>(g);
-    case DType::Int8:
-        return run_integer<int8_t>(g);
-    case DType::Int16:
-        return run_integer<int16_t>(g);
-    case DType::Int32:
-        return run_integer<int32_t>(g);
-    case DType::Int64:
-        return run_integer<int64_t>(g);
-    case DType::UInt16:
-        return run_integer<uint16_t>(g);
-    case DType::UInt32:
-        return run_integer<uint32_t>(g);
-    case DType::UInt64:
-        return run_integer<uint64_t>(g);
-    default:
-        fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for '%s'", scalar_type_name(g.dtype));
+    case DType::Float32: return run_real(part_of<float>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
+    case DType::Float64: return run_real(part_of<double>(g), g.batch, g.a_batch, g.b_batch, g.out_batch, g.c_batch);
+    case DType::Float16: return run_half<Half>(g);
+    case DType::BFloat16: return run_half<BFloat16>(g);
+    case DType::Complex64: return run_complex<float>(g);
+    case DType::Complex128: return run_complex<double>(g);
+    case DType::UInt8: return run_integer<uint8_t>(g);
+    case DType::Int8: return run_integer<int8_t>(g);
+    case DType::Int16: return run_integer<int16_t>(g);
+    case DType::Int32: return run_integer<int32_t>(g);
+    case DType::Int64: return run_integer<int64_t>(g);
+    case DType::UInt16: return run_integer<uint16_t>(g);
+    case DType::UInt32: return run_integer<uint32_t>(g);
+    case DType::UInt64: return run_integer<uint64_t>(g);
+    default: fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for '%s'", scalar_type_name(g.dtype));
     }
 }
 

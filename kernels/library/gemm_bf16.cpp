@@ -13,7 +13,7 @@
 namespace kindling::library {
 namespace {
 
-constexpr int64_t M = 12, N = 32, W = 16;  // rows and columns of a tile of sums
+constexpr int64_t M = 12, N = 32, W = 16; // rows and columns of a tile of sums
 constexpr int64_t k_block = 192, m_block = 144, n_block = 512;
 
 inline uint32_t pair_at(const uint16_t* from, int64_t step, bool both) {
@@ -38,21 +38,19 @@ void turn_pairs(uint32_t* to, int64_t to_step, const uint16_t* from, int64_t row
             _mm_storeu_ps(target + 3 * to_step, d);
         }
     for (int64_t i = 0; i < rows; ++i)
-        for (int64_t p = i < r ? whole : 0; 2 * p < k; ++p)
-            to[p * to_step + i] = pair_at(from + i * row + 2 * p, 1, 2 * p + 1 < k);
+        for (int64_t p = i < r ? whole : 0; 2 * p < k; ++p) to[p * to_step + i] = pair_at(from + i * row + 2 * p, 1, 2 * p + 1 < k);
 }
 
 // Any strides: lines (rows of a, columns of b) are `line` apart, elements along k are `step` apart.
 void pack_anyhow(uint32_t* to, int64_t to_step, const uint16_t* from, int64_t line, int64_t step, int64_t lines, int64_t k) {
     for (int64_t p = 0; 2 * p < k; ++p)
-        for (int64_t i = 0; i < lines; ++i)
-            to[p * to_step + i] = pair_at(from + i * line + 2 * p * step, step, 2 * p + 1 < k);
+        for (int64_t i = 0; i < lines; ++i) to[p * to_step + i] = pair_at(from + i * line + 2 * p * step, step, 2 * p + 1 < k);
 }
 
 // The same for 32 adjacent columns: two rows are interleaved.
 void interleave(uint32_t* to, const uint16_t* from, int64_t step, int64_t k) {
-    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4,
-                                         35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3,
+                                         34, 2, 33, 1, 32, 0);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
     for (int64_t p = 0; 2 * p < k; ++p, to += N, from += 2 * step) {
         __m512i even = _mm512_loadu_si512(from);
@@ -74,12 +72,11 @@ void pack(uint32_t* to, int64_t panel, const uint16_t* from, int64_t line, int64
     }
 }
 
-[[gnu::noinline]] void tile(int64_t pairs, const uint32_t* a, const uint32_t* b, float* out, int64_t out_row, int64_t rows,
-                            int64_t columns, bool add) {
+[[gnu::noinline]] void tile(int64_t pairs, const uint32_t* a, const uint32_t* b, float* out, int64_t out_row, int64_t rows, int64_t columns,
+                            bool add) {
     __m512 low[M], high[M];
 #pragma GCC unroll 16
-    for (int i = 0; i < M; ++i)
-        low[i] = high[i] = _mm512_setzero_ps();
+    for (int i = 0; i < M; ++i) low[i] = high[i] = _mm512_setzero_ps();
     for (int64_t p = 0; p < pairs; ++p, a += M, b += N) {
         const auto b0 = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b)), b1 = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + W));
 #pragma GCC unroll 16
@@ -114,29 +111,24 @@ void dots(const Bf16Part& part) {
     for (int64_t j = 0; j < part.n; j += 4) {
         const int64_t columns = part.n - j < 4 ? part.n - j : 4;
         const uint16_t* b[4];
-        for (int64_t c = 0; c < 4; ++c)
-            b[c] = part.b + (j + (c < columns ? c : 0)) * part.b_column;
+        for (int64_t c = 0; c < 4; ++c) b[c] = part.b + (j + (c < columns ? c : 0)) * part.b_column;
         for (int64_t i = 0; i < part.m; ++i) {
             const uint16_t* a = part.a + i * part.a_row;
             __m512 sums[4];
 #pragma GCC unroll 4
-            for (int c = 0; c < 4; ++c)
-                sums[c] = _mm512_setzero_ps();
+            for (int c = 0; c < 4; ++c) sums[c] = _mm512_setzero_ps();
             for (int64_t p = 0; p < whole; p += 32)
 #pragma GCC unroll 4
-                for (int c = 0; c < 4; ++c)
-                    sums[c] = _mm512_dpbf16_ps(sums[c], load(a + p), load(b[c] + p));
+                for (int c = 0; c < 4; ++c) sums[c] = _mm512_dpbf16_ps(sums[c], load(a + p), load(b[c] + p));
             if (whole < part.k)
 #pragma GCC unroll 4
-                for (int c = 0; c < 4; ++c)
-                    sums[c] = _mm512_dpbf16_ps(sums[c], load_rest(a + whole), load_rest(b[c] + whole));
-            for (int64_t c = 0; c < columns; ++c)
-                part.out[i * part.out_row + j + c] = _mm512_reduce_add_ps(sums[c]);
+                for (int c = 0; c < 4; ++c) sums[c] = _mm512_dpbf16_ps(sums[c], load_rest(a + whole), load_rest(b[c] + whole));
+            for (int64_t c = 0; c < columns; ++c) part.out[i * part.out_row + j + c] = _mm512_reduce_add_ps(sums[c]);
         }
     }
 }
 
-}  // namespace
+} // namespace
 
 void gemm_bf16(const Bf16Part& part) {
     if (part.m <= 4 && part.a_column == 1 && part.b_row == 1) return dots(part);
@@ -162,4 +154,4 @@ void gemm_bf16(const Bf16Part& part) {
     }
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -17,4 +17,4 @@ struct Bf16Part {
 };
 void gemm_bf16(const Bf16Part& part);
 
-}  // namespace kindling::library
+} // namespace kindling::library

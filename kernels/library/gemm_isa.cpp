@@ -22,24 +22,19 @@ int64_t k_block_of(int64_t k) {
 
 // rows of the register tile, which is two registers wide
 #if defined(__AVX512F__)
-template <class T>
-constexpr int tile_rows = 12;
+template <class T> constexpr int tile_rows = 12;
 #elif defined(__AVX2__)
-template <class T>
-constexpr int tile_rows = 6;
+template <class T> constexpr int tile_rows = 6;
 #else
-template <class T>
-constexpr int tile_rows = 4;
+template <class T> constexpr int tile_rows = 4;
 #endif
 
 // Whether a tile prefetches beside its sums. A step of AVX-512 has 24 products and room for it; in one of AVX2, which has
 // 12, the prefetches cost more than they save.
-template <class T>
-constexpr bool prefetches_beside = tile_rows<T> == 12;
+template <class T> constexpr bool prefetches_beside = tile_rows<T> == 12;
 
 // What is done with a tile of sums.
-template <class T>
-struct Target {
+template <class T> struct Target {
     T* out;
     int64_t out_row, out_column;
     const T* c; // null: nothing is added
@@ -53,30 +48,25 @@ struct Target {
     }
 };
 
-template <class T>
-inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
+template <class T> inline void put(const Target<T>& target, int64_t i, int64_t j, T sum) {
     T value = target.alpha * sum;
     if (target.c) value += target.beta * target.c[i * target.c_row + j * target.c_column];
     target.out[i * target.out_row + j * target.out_column] = value;
 }
 
 // A tile of sums that is not stored directly: at an edge, transposed, or scaled.
-template <class T>
-[[gnu::noinline, gnu::noclone]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
+template <class T> [[gnu::noinline, gnu::noclone]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
     for (int i = 0; i < rows; ++i, sums += 2 * Vec<T>::width) {
         T* out = target.out + i * target.out_row;
         const T *c = target.c + (target.c ? i * target.c_row : 0), alpha = target.alpha, beta = target.beta;
         if (target.out_column != 1 || (c && target.c_column != 1))
-            for (int64_t j = 0; j < columns; ++j)
-                put(target, i, j, sums[j]);
+            for (int64_t j = 0; j < columns; ++j) put(target, i, j, sums[j]);
         else if (c) // which is `out`, or does not overlap it
 #pragma GCC ivdep
-            for (int64_t j = 0; j < columns; ++j)
-                out[j] = alpha * sums[j] + beta * c[j];
+            for (int64_t j = 0; j < columns; ++j) out[j] = alpha * sums[j] + beta * c[j];
         else
 #pragma GCC ivdep
-            for (int64_t j = 0; j < columns; ++j)
-                out[j] = alpha * sums[j];
+            for (int64_t j = 0; j < columns; ++j) out[j] = alpha * sums[j];
     }
 }
 
@@ -88,8 +78,7 @@ struct Ahead {
     void slice(int64_t index, int64_t slices) const {
         int64_t begin = rows * index / slices, end = rows * (index + 1) / slices;
         for (int64_t r = begin; r < end; ++r)
-            for (int64_t l = 0; l < row_lines; ++l)
-                __builtin_prefetch(at + r * row + l * 64, 0, 2);
+            for (int64_t l = 0; l < row_lines; ++l) __builtin_prefetch(at + r * row + l * 64, 0, 2);
     }
 };
 
@@ -107,12 +96,10 @@ struct Beside {
         }
         return {next.at + next.rows * index / slices * next.row, next.row, 63 - __builtin_clzll(static_cast<uint64_t>(slices))};
     }
-    template <int Lines, int Write>
-    [[gnu::always_inline]] void fetch(int64_t p) const {
+    template <int Lines, int Write> [[gnu::always_inline]] void fetch(int64_t p) const {
         const char* from = at + (p >> shift) * row;
 #pragma GCC unroll 2
-        for (int l = 0; l < Lines; ++l)
-            __builtin_prefetch(from + l * 64, Write, Write ? 3 : 2);
+        for (int l = 0; l < Lines; ++l) __builtin_prefetch(from + l * 64, Write, Write ? 3 : 2);
     }
 };
 
@@ -120,15 +107,13 @@ struct Beside {
 // If `Prefetch`, rows of `out` and of the next panel are prefetched beside the sums, in turns, one row a step: all at once
 // they would take the line buffers that loads of a and b need. If `Pack`, b's rows are copied to `packed` on the way.
 template <class T, int R, bool Prefetch = false, bool Pack = false>
-[[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b,
-                                        int64_t b_row, const Target<T>& target, int64_t columns, Beside next = {},
-                                        T* packed = nullptr) {
+[[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
+                                        const Target<T>& target, int64_t columns, Beside next = {}, T* packed = nullptr) {
     using V = Vec<T>;
     constexpr int W = V::width;
     V low[R], high[R];
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i)
-        low[i] = high[i] = V::zero();
+    for (int i = 0; i < R; ++i) low[i] = high[i] = V::zero();
     const auto step = [&]() __attribute__((always_inline)) {
         V b0 = V::load(b), b1 = V::load(b + W);
         if constexpr (Pack) {
@@ -157,10 +142,8 @@ template <class T, int R, bool Prefetch = false, bool Pack = false>
             step();
         }
     }
-    for (; p < k; ++p)
-        step();
-    if (columns == 2 * W && target.out_column == 1 && target.alpha == 1 &&
-        (!target.c || (target.c_column == 1 && target.beta == 1))) {
+    for (; p < k; ++p) step();
+    if (columns == 2 * W && target.out_column == 1 && target.alpha == 1 && (!target.c || (target.c_column == 1 && target.beta == 1))) {
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
             T* out = target.out + i * target.out_row;
@@ -204,18 +187,16 @@ template <class T, int R>
 }
 
 template <class T, int... R>
-void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const T* a, int64_t a_row, int64_t a_column,
-                    const T* b, int64_t b_row, const Target<T>& target, int64_t columns) {
+void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b,
+                    int64_t b_row, const Target<T>& target, int64_t columns) {
     using F = void (*)(int64_t, const T*, int64_t, int64_t, const T*, int64_t, const Target<T>&, int64_t);
     static constexpr F tiles[] = {tile_plain<T, R + 1>...};
     tiles[rows - 1](k, a, a_row, a_column, b, b_row, target, columns);
 }
-template <class T>
-using Rows = std::make_integer_sequence<int, tile_rows<T>>;
+template <class T> using Rows = std::make_integer_sequence<int, tile_rows<T>>;
 
 // Packs columns [0, n) of k rows of b in panels of two registers, each panel's rows consecutive; padded with zeros.
-template <class T>
-[[gnu::noinline, gnu::noclone]] void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+template <class T> [[gnu::noinline, gnu::noclone]] void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     constexpr int64_t N = 2 * Vec<T>::width;
     for (int64_t j = 0; j < n; j += N, to += N * k) {
         int64_t columns = n - j < N ? n - j : N;
@@ -223,12 +204,10 @@ template <class T>
         if (columns < N) memset(static_cast<void*>(to), 0, sizeof(T) * static_cast<size_t>(N * k));
         if (b_column == 1) {
             if (columns == N)
-                for (int64_t p = 0; p < k; ++p)
-                    memcpy(to + p * N, from + p * b_row, sizeof(T) * N);
+                for (int64_t p = 0; p < k; ++p) memcpy(to + p * N, from + p * b_row, sizeof(T) * N);
             else
                 for (int64_t p = 0; p < k; ++p)
-                    for (int64_t c = 0; c < columns; ++c)
-                        to[p * N + c] = from[p * b_row + c];
+                    for (int64_t c = 0; c < columns; ++c) to[p * N + c] = from[p * b_row + c];
         } else if (b_row == 1) {
             turn(to, N, from, b_column, columns, k);
         } else {
@@ -237,8 +216,7 @@ template <class T>
                 int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
                 for (int64_t c = 0; c < columns; ++c) {
                     const T* column = from + c * b_column;
-                    for (int64_t p = p0; p < p1; ++p)
-                        to[p * N + c] = column[p * b_row];
+                    for (int64_t p = p0; p < p1; ++p) to[p * N + c] = column[p * b_row];
                 }
             }
         }
@@ -247,27 +225,23 @@ template <class T>
 
 // Rows of the tile that begins at row i of m. The last two are of equal height, but for the first: one of few rows would
 // wait for b.
-template <class T>
-int64_t rows_from(int64_t i, int64_t m) {
+template <class T> int64_t rows_from(int64_t i, int64_t m) {
     constexpr int64_t M = tile_rows<T>;
     const int64_t left = m - i;
     return left <= M ? left : i == 0 || left >= 2 * M ? M : (left + 1) / 2;
 }
 
 // The same for the rows of a: a panel for each tile, its rows side by side for each k.
-template <class T>
-void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
+template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
     constexpr int64_t M = tile_rows<T>;
     for (int64_t i = 0, rows; i < m; i += rows, to += M * k) {
         rows = rows_from<T>(i, m);
         const T* from = a + i * a_row;
         if (a_row == 1 && rows == M) {
-            for (int64_t p = 0; p < k; ++p)
-                memcpy(to + p * M, from + p * a_column, sizeof(T) * M);
+            for (int64_t p = 0; p < k; ++p) memcpy(to + p * M, from + p * a_column, sizeof(T) * M);
         } else if (a_row == 1) {
             for (int64_t p = 0; p < k; ++p)
-                for (int64_t r = 0; r < rows; ++r)
-                    to[p * M + r] = from[p * a_column + r];
+                for (int64_t r = 0; r < rows; ++r) to[p * M + r] = from[p * a_column + r];
         } else if (a_column == 1) {
             turn(to, M, from, a_row, rows, k);
         } else {
@@ -275,8 +249,7 @@ void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64
                 int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
                 for (int64_t r = 0; r < rows; ++r) {
                     const T* row = from + r * a_row;
-                    for (int64_t p = p0; p < p1; ++p)
-                        to[p * M + r] = row[p * a_column];
+                    for (int64_t p = p0; p < p1; ++p) to[p * M + r] = row[p * a_column];
                 }
             }
         }
@@ -285,8 +258,7 @@ void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64
 
 // Few rows, b's columns contiguous along k (a weight kept as [out, in]): dot products, four columns at once, in 16
 // interleaved partial sums whatever the register width.
-template <class T>
-void dots(const GemmPart<T>& part) {
+template <class T> void dots(const GemmPart<T>& part) {
     constexpr int lanes = 16;
     using V = Vec<T>;
     constexpr int parts = lanes / V::width;
@@ -296,12 +268,10 @@ void dots(const GemmPart<T>& part) {
     auto finish = [&](const V(*sums)[parts], int columns, const T* a, const T* b, T* totals) {
         alignas(64) T partial[4][lanes];
         for (int c = 0; c < 4; ++c)
-            for (int v = 0; v < parts; ++v)
-                (c < columns ? sums[c][v] : V::zero()).store(partial[c] + v * V::width);
+            for (int v = 0; v < parts; ++v) (c < columns ? sums[c][v] : V::zero()).store(partial[c] + v * V::width);
         fold(partial, totals);
         for (int c = 0; c < columns; ++c)
-            for (int64_t p = whole; p < k; ++p)
-                totals[c] += a[p] * b[c * part.b_column + p];
+            for (int64_t p = whole; p < k; ++p) totals[c] += a[p] * b[c * part.b_column + p];
     };
     for (int64_t j = 0; j < part.n;) {
         int columns = part.n - j >= 4 ? 4 : 1;
@@ -313,29 +283,24 @@ void dots(const GemmPart<T>& part) {
 #pragma GCC unroll 4
                 for (int c = 0; c < 4; ++c)
 #pragma GCC unroll 8
-                    for (int v = 0; v < parts; ++v)
-                        sums[c][v] = V::zero();
+                    for (int v = 0; v < parts; ++v) sums[c][v] = V::zero();
                 for (int64_t p = 0; p < whole; p += lanes) {
 #pragma GCC unroll 8
                     for (int v = 0; v < parts; ++v) {
                         V factor = V::load(a + p + v * V::width);
 #pragma GCC unroll 4
-                        for (int c = 0; c < 4; ++c)
-                            sums[c][v].add_product(factor, V::load(b + c * part.b_column + p + v * V::width));
+                        for (int c = 0; c < 4; ++c) sums[c][v].add_product(factor, V::load(b + c * part.b_column + p + v * V::width));
                     }
                 }
                 T totals[4];
                 finish(sums, 4, a, b, totals);
-                for (int c = 0; c < 4; ++c)
-                    put(target, i, j + c, totals[c]);
+                for (int c = 0; c < 4; ++c) put(target, i, j + c, totals[c]);
             } else {
                 V sums[1][parts];
-                for (int v = 0; v < parts; ++v)
-                    sums[0][v] = V::zero();
+                for (int v = 0; v < parts; ++v) sums[0][v] = V::zero();
                 for (int64_t p = 0; p < whole; p += lanes)
 #pragma GCC unroll 8
-                    for (int v = 0; v < parts; ++v)
-                        sums[0][v].add_product(V::load(a + p + v * V::width), V::load(b + p + v * V::width));
+                    for (int v = 0; v < parts; ++v) sums[0][v].add_product(V::load(a + p + v * V::width), V::load(b + p + v * V::width));
                 T totals[4];
                 finish(sums, 1, a, b, totals);
                 put(target, i, j, totals[0]);
@@ -346,26 +311,22 @@ void dots(const GemmPart<T>& part) {
 }
 
 // sums[j] += a's P numbers times P rows of b, one after the other; whole registers.
-template <class T, int P>
-[[gnu::noinline]] void add_rows(const T* a, int64_t a_column, const T* b, int64_t b_row, T* sums, int64_t n) {
+template <class T, int P> [[gnu::noinline]] void add_rows(const T* a, int64_t a_column, const T* b, int64_t b_row, T* sums, int64_t n) {
     using V = Vec<T>;
     V factors[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p)
-        factors[p] = V::all(a[p * a_column]);
+    for (int p = 0; p < P; ++p) factors[p] = V::all(a[p * a_column]);
     for (int64_t j = 0; j < n; j += V::width) {
         V sum = V::load(sums + j);
 #pragma GCC unroll 8
-        for (int p = 0; p < P; ++p)
-            sum.add_product(factors[p], V::load(b + p * b_row + j));
+        for (int p = 0; p < P; ++p) sum.add_product(factors[p], V::load(b + p * b_row + j));
         sum.store(sums + j);
     }
 }
 
 // Few rows read every number of a large b once or a few times, so memory decides: b is read along its rows, eight of
 // them side by side, and the sums of a stretch of columns stay in the first cache. Each sum has the order of a tile's.
-template <class T>
-void few_rows(const GemmPart<T>& part, const Target<T>& target) {
+template <class T> void few_rows(const GemmPart<T>& part, const Target<T>& target) {
     constexpr int64_t stretch = 2048, at_once = 8, W = Vec<T>::width;
     const int64_t room = part.n < stretch ? (part.n + W - 1) / W * W : stretch, k_block = k_block_of(part.k);
     Buffer<T> sums(part.m * room), rest(at_once * W);
@@ -396,31 +357,27 @@ void few_rows(const GemmPart<T>& part, const Target<T>& target) {
                 if (block.out_column == 1 && block.alpha == 1 && (!block.c || (block.c == block.out && block.beta == 1))) {
                     T* to = block.out + i * block.out_row;
                     if (block.c)
-                        for (int64_t j = 0; j < n; ++j)
-                            to[j] += from[j];
-                    else
-                        memcpy(to, from, sizeof(T) * static_cast<size_t>(n));
+                        for (int64_t j = 0; j < n; ++j) to[j] += from[j];
+                    else memcpy(to, from, sizeof(T) * static_cast<size_t>(n));
                 } else {
-                    for (int64_t j = 0; j < n; ++j)
-                        put(block, i, j, from[j]);
+                    for (int64_t j = 0; j < n; ++j) put(block, i, j, from[j]);
                 }
             }
         }
     }
 }
 
-template <class T>
-void run(const GemmPart<T>& part) {
+template <class T> void run(const GemmPart<T>& part) {
     constexpr int64_t M = tile_rows<T>, N = 2 * Vec<T>::width, item = sizeof(T);
     Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
     if (part.k == 0) {
         for (int64_t i = 0; i < part.m; ++i)
-            for (int64_t j = 0; j < part.n; ++j)
-                put(target, i, j, T{0});
+            for (int64_t j = 0; j < part.n; ++j) put(target, i, j, T{0});
         return;
     }
     if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part);
-    if (part.m <= (prefetches_beside<T> ? 1 : 4) && !part.b_panel && part.b_column == 1 && part.n >= 4 * N && part.k * part.n * item >= 128 << 10)
+    if (part.m <= (prefetches_beside<T> ? 1 : 4) && !part.b_panel && part.b_column == 1 && part.n >= 4 * N &&
+        part.k * part.n * item >= 128 << 10)
         return few_rows(part, target);
 
     // A block of a stays in the second cache. If it is all of a, each panel of b is packed into the same place and used
@@ -463,19 +420,15 @@ void run(const GemmPart<T>& part) {
                     T* packed = packed_b.data + (one_panel ? 0 : j * k);
                     // Packed by the first tile, if it can.
                     const bool packing = i0 == 0 && !in_place && !plain_a && part.b_column == 1 && columns == N && m >= M;
-                    if (i0 == 0 && !in_place && !packing)
-                        pack_b(packed, b + j * part.b_column, part.b_row, part.b_column, k, columns);
+                    if (i0 == 0 && !in_place && !packing) pack_b(packed, b + j * part.b_column, part.b_row, part.b_column, k, columns);
                     const T* panel = part.b_panel ? b + j / N * part.b_panel : in_place ? b + j : packed;
                     int64_t b_row = in_place ? part.b_row : N;
                     Ahead next;
                     if (far_b && n - j >= 2 * N && !plain_b) {
                         auto* from = reinterpret_cast<const char*>(b + (j + N) * part.b_column);
-                        if (i0 > 0)
-                            next = {reinterpret_cast<const char*>(packed + N * k), k, N * item, N * item / 64};
-                        else if (part.b_column == 1)
-                            next = {from, k, part.b_row * item, N * item / 64};
-                        else if (part.b_row == 1)
-                            next = {from, N, part.b_column * item, k * item / 64};
+                        if (i0 > 0) next = {reinterpret_cast<const char*>(packed + N * k), k, N * item, N * item / 64};
+                        else if (part.b_column == 1) next = {from, k, part.b_row * item, N * item / 64};
+                        else if (part.b_row == 1) next = {from, N, part.b_column * item, k * item / 64};
                     }
                     for (int64_t i = 0, index = 0, rows; i < m; i += rows, ++index) {
                         rows = plain_a ? (m - i < high ? m - i : high) : rows_from<T>(i, m);
@@ -492,10 +445,8 @@ void run(const GemmPart<T>& part) {
                                     for (int64_t l = 0; l < N * item; l += 64)
                                         __builtin_prefetch(reinterpret_cast<char*>(place.out + r * place.out_row) + l, 1);
                         }
-                        if (first)
-                            tile_packing<T>(k, packed_rows, b + j, part.b_row, place, beside, packed);
-                        else if (whole)
-                            tile_packed<T>(k, packed_rows, panel, place, columns, beside);
+                        if (first) tile_packing<T>(k, packed_rows, b + j, part.b_row, place, beside, packed);
+                        else if (whole) tile_packed<T>(k, packed_rows, panel, place, columns, beside);
                         else
                             any_tile_plain<T>(Rows<T>{}, static_cast<int>(rows), k, plain_a ? a + i * part.a_row : packed_rows,
                                               plain_a ? part.a_row : 1, plain_a ? part.a_column : M, panel, b_row, place, columns);
@@ -506,8 +457,7 @@ void run(const GemmPart<T>& part) {
     }
 }
 
-template <class T>
-void pack(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
+template <class T> void pack(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     pack_b(static_cast<T*>(to), static_cast<const T*>(b), b_row, b_column, k, n);
 }
 void gemm_float(const GemmPart<float>& part) { run(part); }

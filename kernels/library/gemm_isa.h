@@ -5,8 +5,7 @@
 namespace kindling::library {
 
 /// out = alpha * (a @ b) + beta * c, one matrix. Strides count elements; c may be null, or be out.
-template <class T>
-struct GemmPart {
+template <class T> struct GemmPart {
     int64_t m, n, k;
     const T* a;
     int64_t a_row, a_column;
@@ -17,7 +16,7 @@ struct GemmPart {
     const T* c;
     int64_t c_row, c_column;
     T alpha, beta;
-    bool may_dot; // the whole product has few rows, so columns of b may be dotted one by one
+    bool may_dot;        // the whole product has few rows, so columns of b may be dotted one by one
     int64_t b_panel = 0; // as in Gemm
 };
 
@@ -29,14 +28,8 @@ struct GemmSteps {
     void (*pack[2])(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n);
 };
 
-namespace isa_baseline {
-extern const GemmSteps gemm_steps;
-}
-namespace isa_avx2 {
-extern const GemmSteps gemm_steps;
-}
-namespace isa_avx512 {
-extern const GemmSteps gemm_steps;
-}
+namespace isa_baseline { extern const GemmSteps gemm_steps; }
+namespace isa_avx2 { extern const GemmSteps gemm_steps; }
+namespace isa_avx512 { extern const GemmSteps gemm_steps; }
 
 } // namespace kindling::library

@@ -13,11 +13,11 @@
 namespace kindling::library {
 namespace {
 
-constexpr int64_t side = 16, line = 64, tile_bytes = side * line;  // rows of a tile, bytes of a row
-constexpr int64_t wide = 2 * side;                                 // rows and columns of a block of four tiles
-constexpr int64_t k_block = 1024;       // bytes along k: 32 rows of a stay in the first cache, panels of b are loaded past it
-constexpr int64_t depth = 4 * k_block;  // bytes along k that are packed at once
-constexpr int64_t b_room = 1 << 20;     // bytes of packed b, half the second cache of all processors that have AMX
+constexpr int64_t side = 16, line = 64, tile_bytes = side * line; // rows of a tile, bytes of a row
+constexpr int64_t wide = 2 * side;                                // rows and columns of a block of four tiles
+constexpr int64_t k_block = 1024;      // bytes along k: 32 rows of a stay in the first cache, panels of b are loaded past it
+constexpr int64_t depth = 4 * k_block; // bytes along k that are packed at once
+constexpr int64_t b_room = 1 << 20;    // bytes of packed b, half the second cache of all processors that have AMX
 
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t up(int64_t a, int64_t to) { return (a + to - 1) / to * to; }
@@ -25,7 +25,7 @@ __mmask64 ones(int64_t count) { return count >= 64 ? ~__mmask64{0} : count <= 0 
 
 struct Operand {
     const char* at;
-    int64_t line, step;  // bytes from one row (of a) or column (of b) to the next, and from one element along k to the next
+    int64_t line, step; // bytes from one row (of a) or column (of b) to the next, and from one element along k to the next
     int64_t item;
     Operand moved(int64_t lines, int64_t bytes) const { return {at + lines * line + bytes / item * step, line, step, item}; }
 };
@@ -35,22 +35,21 @@ struct Operand {
     __m512i x[16], y[16];
     const __mmask64 mask = ones(bytes);
 #pragma GCC unroll 16
-    for (int r = 0; r < 16; ++r)
-        x[r] = _mm512_maskz_loadu_epi8(r < rows ? mask : 0, from + r * step);
+    for (int r = 0; r < 16; ++r) x[r] = _mm512_maskz_loadu_epi8(r < rows ? mask : 0, from + r * step);
 #pragma GCC unroll 8
     for (int r = 0; r < 16; r += 2) {
         y[r] = _mm512_unpacklo_epi32(x[r], x[r + 1]);
         y[r + 1] = _mm512_unpackhi_epi32(x[r], x[r + 1]);
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < 16; r += 4) {  // four by four in each quarter of a register
+    for (int r = 0; r < 16; r += 4) { // four by four in each quarter of a register
         x[r] = _mm512_unpacklo_epi64(y[r], y[r + 2]);
         x[r + 1] = _mm512_unpackhi_epi64(y[r], y[r + 2]);
         x[r + 2] = _mm512_unpacklo_epi64(y[r + 1], y[r + 3]);
         x[r + 3] = _mm512_unpackhi_epi64(y[r + 1], y[r + 3]);
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) {  // then the quarters among themselves
+    for (int r = 0; r < 4; ++r) { // then the quarters among themselves
         const __m512i a = _mm512_shuffle_i32x4(x[r], x[r + 4], 0x88), b = _mm512_shuffle_i32x4(x[r], x[r + 4], 0xDD);
         const __m512i c = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0x88), d = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0xDD);
         _mm512_storeu_si512(to + r * line, _mm512_shuffle_i32x4(a, c, 0x88));
@@ -65,9 +64,10 @@ void interleave(char* to, const Operand& from, int64_t lines, int64_t bytes) {
     alignas(64) static constexpr uint8_t pairs[64] = {
         0,  1,  64, 65, 2,  3,  66, 67, 4,  5,  68, 69, 6,  7,  70, 71, 8,  9,  72, 73, 10, 11, 74, 75, 12, 13, 76, 77, 14, 15, 78, 79,
         16, 17, 80, 81, 18, 19, 82, 83, 20, 21, 84, 85, 22, 23, 86, 87, 24, 25, 88, 89, 26, 27, 90, 91, 28, 29, 92, 93, 30, 31, 94, 95};
-    alignas(64) static constexpr uint8_t fours[64] = {
-        0, 32, 64, 96,  1, 33, 65, 97,  2,  34, 66, 98,  3,  35, 67, 99,  4,  36, 68, 100, 5,  37, 69, 101, 6,  38, 70, 102, 7,  39, 71, 103,
-        8, 40, 72, 104, 9, 41, 73, 105, 10, 42, 74, 106, 11, 43, 75, 107, 12, 44, 76, 108, 13, 45, 77, 109, 14, 46, 78, 110, 15, 47, 79, 111};
+    alignas(64) static constexpr uint8_t fours[64] = {0,  32, 64, 96,  1,  33, 65, 97,  2,  34, 66, 98,  3,  35, 67, 99,
+                                                      4,  36, 68, 100, 5,  37, 69, 101, 6,  38, 70, 102, 7,  39, 71, 103,
+                                                      8,  40, 72, 104, 9,  41, 73, 105, 10, 42, 74, 106, 11, 43, 75, 107,
+                                                      12, 44, 76, 108, 13, 45, 77, 109, 14, 46, 78, 110, 15, 47, 79, 111};
     const bool two = from.item == 2;
     const __m512i low = _mm512_load_si512(two ? pairs : fours), high = _mm512_add_epi8(low, _mm512_set1_epi8(two ? 32 : 16));
     const __mmask64 all = ones(lines * from.item);
@@ -90,20 +90,18 @@ void gather_tile(char* to, const Operand& from, int64_t lines, int64_t bytes) {
     for (int64_t r = 0; r < side; ++r)
         for (int64_t i = 0; i < line; i += from.item) {
             const char* at = from.at + r * from.line + i / from.item * from.step;
-            for (int64_t byte = 0; byte < from.item; ++byte)
-                to[r * line + i + byte] = r < lines && i < bytes ? at[byte] : 0;
+            for (int64_t byte = 0; byte < from.item; ++byte) to[r * line + i + byte] = r < lines && i < bytes ? at[byte] : 0;
         }
 }
 
 // Packs two tiles of the right kind for each 64 bytes along k: up to 32 columns.
 void pack_panel(char* to, const Operand& b, int64_t columns, int64_t bytes) {
     if (b.line == b.item) {
-        for (int64_t p = 0; p < bytes; p += line)
-            interleave(to + p * wide, b.moved(0, p), columns, bytes - p);
+        for (int64_t p = 0; p < bytes; p += line) interleave(to + p * wide, b.moved(0, p), columns, bytes - p);
         return;
     }
     alignas(64) char rows[tile_bytes];
-    for (int64_t half = 0; half < wide; half += side)  // few lines at once, each as it is stored
+    for (int64_t half = 0; half < wide; half += side) // few lines at once, each as it is stored
         for (int64_t p = 0; p < bytes; p += line) {
             const Operand from = b.moved(half, p);
             char* tile = to + p * wide + half * line;
@@ -121,7 +119,8 @@ void pack_rows(char* to, const Operand& a, int64_t rows, int64_t bytes) {
     if (a.step == a.item) {
         for (int64_t r = 0; r < up(rows, side); ++r)
             for (int64_t p = 0; p < bytes; p += line)
-                _mm512_store_si512(to + (p / line * wide + r) * line, _mm512_maskz_loadu_epi8(r < rows ? ones(bytes - p) : 0, a.at + r * a.line + p));
+                _mm512_store_si512(to + (p / line * wide + r) * line,
+                                   _mm512_maskz_loadu_epi8(r < rows ? ones(bytes - p) : 0, a.at + r * a.line + p));
         return;
     }
     for (int64_t p = 0; p < bytes; p += line, to += 2 * tile_bytes) {
@@ -205,8 +204,12 @@ struct Block {
     if (part.kind == TilesPart::BFloat16 && !scaled) {
         const auto low = static_cast<__mmask32>(all), high = static_cast<__mmask32>(all >> 32);
         for (int64_t r = 0; r < rows; ++r, sums += 2 * wide, to += part.out_row * item) {
-            _mm512_mask_storeu_epi16(to, low, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + side), _mm512_load_ps(sums))));
-            if (high) _mm512_mask_storeu_epi16(to + line, high, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + 3 * side), _mm512_load_ps(sums + 2 * side))));
+            _mm512_mask_storeu_epi16(to, low,
+                                     reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + side), _mm512_load_ps(sums))));
+            if (high)
+                _mm512_mask_storeu_epi16(
+                    to + line, high,
+                    reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + 3 * side), _mm512_load_ps(sums + 2 * side))));
         }
         return;
     }
@@ -228,12 +231,14 @@ struct Block {
                     if (part.c_column != 1)
                         for (int64_t n = 0; n < side; ++n)
                             some[n] = mask >> n & 1 ? reinterpret_cast<const uint16_t*>(from)[n * part.c_column] : uint16_t{0};
-                    const __m256i bits = part.c_column == 1 ? _mm256_maskz_loadu_epi16(mask, from) : _mm256_load_si256(reinterpret_cast<const __m256i*>(some));
+                    const __m256i bits = part.c_column == 1 ? _mm256_maskz_loadu_epi16(mask, from)
+                                                            : _mm256_load_si256(reinterpret_cast<const __m256i*>(some));
                     added = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
                 }
                 x = _mm512_add_ps(x, _mm512_mul_ps(added, beta));
             }
-            if (part.kind == TilesPart::BFloat16) _mm256_mask_storeu_epi16(to + h * item, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+            if (part.kind == TilesPart::BFloat16)
+                _mm256_mask_storeu_epi16(to + h * item, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
             else _mm512_mask_storeu_ps(to + h * item, mask, x);
         }
         if (c) c += part.c_row * item;
@@ -246,7 +251,7 @@ struct alignas(64) TileShapes {
     uint8_t rows[16] = {side, side, side, side, side, side, side, side};
 };
 
-}  // namespace
+} // namespace
 
 void gemm_tiles(const TilesPart& given) {
     TilesPart part = given;
@@ -256,10 +261,10 @@ void gemm_tiles(const TilesPart& given) {
     Operand b{static_cast<const char*>(part.b), part.b_column * item, part.b_row * item, item};
     // Parts of k of equal size, in whole tiles.
     const int64_t deep = least(all, depth), blocks = (deep + k_block - 1) / k_block, some = up((deep + blocks - 1) / blocks, line);
-    const int64_t room = part.m <= 2 * wide ? b_room / 8 : b_room, n_up = up(part.n, 2 * wide);  // few rows use it up at once
+    const int64_t room = part.m <= 2 * wide ? b_room / 8 : b_room, n_up = up(part.n, 2 * wide); // few rows use it up at once
     const int64_t n_block = least(room / deep < 2 * wide ? 2 * wide : room / deep / (2 * wide) * (2 * wide), n_up);
-    const bool few = part.m <= wide;  // a is packed once
-    const bool kept = deep < all;  // sums of all rows
+    const bool few = part.m <= wide; // a is packed once
+    const bool kept = deep < all;    // sums of all rows
     Buffer<char> packed_b(n_block * deep), packed_a(wide * (few ? all : some));
     Buffer<float> sums((kept ? up(part.m, wide) : wide) * n_block);
 
@@ -279,11 +284,12 @@ void gemm_tiles(const TilesPart& given) {
                     for (int64_t j = 0; j < n; j += group)
                         for (int64_t q = 0; q < bytes; q += run)
                             for (int64_t h = j; h < least(n, j + group); h += wide)
-                                pack_panel(panel_at(p, h) + q * wide, b.moved(j0 + h, d0 + p + q), least(n - h, wide), least(bytes - q, run));
+                                pack_panel(panel_at(p, h) + q * wide, b.moved(j0 + h, d0 + p + q), least(n - h, wide),
+                                           least(bytes - q, run));
                 }
                 for (int64_t i = 0; i < part.m; i += wide) {
                     const int64_t rows = least(part.m - i, wide);
-                    float* strip = sums.data + (kept ? i * n_block : 0);  // 64 columns after the other
+                    float* strip = sums.data + (kept ? i * n_block : 0); // 64 columns after the other
                     for (int64_t p = 0; p < d; p += some) {
                         const int64_t bytes = least(d - p, some), there = up(bytes, line);
                         const Operand from = a.moved(i, d0 + p);
@@ -295,9 +301,10 @@ void gemm_tiles(const TilesPart& given) {
                         for (int64_t j = 0; j < n; j += wide) {
                             const int64_t columns = least(n - j, wide), second = j & wide;
                             float* block = strip + (j - second) * wide + second;
-                            multiply({item == 1, rows > side, columns > side, d0 + p > 0}, there / line, left, left + side * left_row, left_row,
-                                     in_place ? line : 2 * tile_bytes, panel_at(p, j), block);
-                            if (d0 + p + bytes == length && (second || j + wide >= n)) put(part, block - second, i, j0 + j - second, rows, columns + second);
+                            multiply({item == 1, rows > side, columns > side, d0 + p > 0}, there / line, left, left + side * left_row,
+                                     left_row, in_place ? line : 2 * tile_bytes, panel_at(p, j), block);
+                            if (d0 + p + bytes == length && (second || j + wide >= n))
+                                put(part, block - second, i, j0 + j - second, rows, columns + second);
                         }
                     }
                 }
@@ -311,4 +318,4 @@ void gemm_tiles(const TilesPart& given) {
     _tile_release();
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

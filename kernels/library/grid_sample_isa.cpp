@@ -14,8 +14,7 @@ constexpr int bytes = 16;
 #endif
 
 /// Computes dimension d of the points. `grid` has a number for each dimension of each point; `at` says which.
-template <class M>
-void locate(const GridSampling& g, int d, int64_t size, const M* grid, Points<M>& to) {
+template <class M> void locate(const GridSampling& g, int d, int64_t size, const M* grid, Points<M>& to) {
     using L = Lanes<M, bytes>;
     using V = typename L::V;
     using Ints = typename L::Ints;
@@ -23,15 +22,12 @@ void locate(const GridSampling& g, int d, int64_t size, const M* grid, Points<M>
     const M elements = static_cast<M>(size), low = -8, high = elements + 8; // stands for any position outside
     const V slope = L::all((g.align_corners ? elements - 1 : elements) * M(0.5));
     typename L::Mask every_other;
-    for (int k = 0; k < L::count; ++k)
-        every_other[k] = 2 * k + 2 - d;
+    for (int k = 0; k < L::count; ++k) every_other[k] = 2 * k + 2 - d;
     for (int i = 0; i < grid_block; i += L::count) {
         V x;
-        if (g.dims == 2)
-            x = __builtin_shuffle(L::load(grid + 2 * i), L::load(grid + 2 * i + L::count), every_other);
+        if (g.dims == 2) x = __builtin_shuffle(L::load(grid + 2 * i), L::load(grid + 2 * i + L::count), every_other);
         else
-            for (int k = 0; k < L::count; ++k)
-                x[k] = grid[3 * (i + k) + 2 - d];
+            for (int k = 0; k < L::count; ++k) x[k] = grid[3 * (i + k) + 2 - d];
         Coordinate<L> c{g.align_corners ? (x + 1) * M(0.5) * (elements - 1) : ((x + 1) * elements - 1) * M(0.5), slope};
         if (taps < 4) c = padded<L>(c, size, g.padding, g.align_corners);
         V whole = taps == 1 ? L::rounded(c.value) : L::floor(c.value), part = c.value - whole;
@@ -48,8 +44,7 @@ void locate(const GridSampling& g, int d, int64_t size, const M* grid, Points<M>
     }
 }
 
-template <class M>
-void locate_block(const GridSampling& g, const int64_t* in, const M* grid, int count, Points<M>& to) {
+template <class M> void locate_block(const GridSampling& g, const int64_t* in, const M* grid, int count, Points<M>& to) {
     M numbers[3 * grid_block];
     if (count < grid_block) {
         std::memset(numbers, 0, sizeof numbers);
@@ -62,14 +57,11 @@ void locate_block(const GridSampling& g, const int64_t* in, const M* grid, int c
         std::memset(to.part[0], 0, sizeof to.part[0]);
         std::memset(to.whole[0], 0, sizeof to.whole[0]);
     }
-    for (int d = 3 - g.dims; d < 3; ++d)
-        locate(g, d, in[d], grid, to);
+    for (int d = 3 - g.dims; d < 3; ++d) locate(g, d, in[d], grid, to);
     int32_t all = -1;
-    for (int i = 0; i < grid_block; ++i)
-        all &= to.inside[i];
+    for (int i = 0; i < grid_block; ++i) all &= to.inside[i];
     to.all_inside = all;
-    for (int i = 0; i < grid_block; ++i)
-        to.place[i] = (to.first[0][i] * in[1] + to.first[1][i]) * in[2] + to.first[2][i];
+    for (int i = 0; i < grid_block; ++i) to.place[i] = (to.first[0][i] * in[1] + to.first[1][i]) * in[2] + to.first[2][i];
 }
 
 } // namespace

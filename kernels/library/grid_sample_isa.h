@@ -12,8 +12,7 @@ namespace kindling::library {
 /// How many points are processed at once.
 constexpr int grid_block = 64;
 
-template <class M>
-struct Points {
+template <class M> struct Points {
     M whole[3][grid_block];       // the coordinate (z, y, x): rounded, for linear and cubic down
     M part[3][grid_block];        // the rest of it
     M slope[3][grid_block];       // its derivative by the grid's number
@@ -29,19 +28,14 @@ struct GridSteps {
     void (*locate_doubles)(const GridSampling& g, const int64_t* in, const double* grid, int count, Points<double>& to);
 };
 
-namespace isa_baseline {
-extern const GridSteps grid_steps;
-}
-namespace isa_avx512 {
-extern const GridSteps grid_steps;
-}
+namespace isa_baseline { extern const GridSteps grid_steps; }
+namespace isa_avx512 { extern const GridSteps grid_steps; }
 
 // Each file that includes this has its own copy, because they are compiled for different instruction sets.
 namespace {
 
 /// A register of so many bytes (16: of any processor), and the result of comparing two.
-template <class M, int bytes = 16>
-struct Lanes {
+template <class M, int bytes = 16> struct Lanes {
     static constexpr int count = bytes / sizeof(M);
     using Whole = std::conditional_t<std::is_same_v<M, float>, int32_t, int64_t>;
     typedef M V __attribute__((vector_size(bytes)));
@@ -51,8 +45,7 @@ struct Lanes {
     static constexpr Whole sign = std::numeric_limits<Whole>::min();
 
     [[gnu::always_inline]] static V all(M x) { return x - V{}; }
-    template <class From>
-    [[gnu::always_inline]] static V load(const From* from) {
+    template <class From> [[gnu::always_inline]] static V load(const From* from) {
         V v;
         std::memcpy(&v, from, sizeof v);
         return v;
@@ -70,14 +63,12 @@ struct Lanes {
     }
 };
 
-template <class L>
-struct Coordinate {
+template <class L> struct Coordinate {
     typename L::V value, slope; // the derivative by what the coordinate was computed from
 };
 
 /// Maps the coordinate into the input by the padding rule.
-template <class L>
-[[gnu::always_inline]] inline Coordinate<L> padded(Coordinate<L> c, int64_t size, GridPadding padding, bool align) {
+template <class L> [[gnu::always_inline]] inline Coordinate<L> padded(Coordinate<L> c, int64_t size, GridPadding padding, bool align) {
     using V = typename L::V;
     using M = typename L::Element;
     V x = c.value, none = {};

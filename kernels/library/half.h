@@ -37,36 +37,25 @@ inline Half as_half(float value) {
 }
 
 /// The type in which T is computed: float for the half types, T itself otherwise.
-template <class T>
-struct MathType {
+template <class T> struct MathType {
     using type = T;
 };
-template <>
-struct MathType<Half> {
+template <> struct MathType<Half> {
     using type = float;
 };
-template <>
-struct MathType<BFloat16> {
+template <> struct MathType<BFloat16> {
     using type = float;
 };
-template <class T>
-using math_type = typename MathType<T>::type;
+template <class T> using math_type = typename MathType<T>::type;
 
-template <class T>
-inline math_type<T> load(const T& value) {
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
-        return as_float(value);
-    else
-        return value;
+template <class T> inline math_type<T> load(const T& value) {
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return as_float(value);
+    else return value;
 }
-template <class T, class V>
-inline T store_as(V value) {
-    if constexpr (std::is_same_v<T, Half>)
-        return as_half(static_cast<float>(value));
-    else if constexpr (std::is_same_v<T, BFloat16>)
-        return as_bfloat16(static_cast<float>(value));
-    else
-        return static_cast<T>(value);
+template <class T, class V> inline T store_as(V value) {
+    if constexpr (std::is_same_v<T, Half>) return as_half(static_cast<float>(value));
+    else if constexpr (std::is_same_v<T, BFloat16>) return as_bfloat16(static_cast<float>(value));
+    else return static_cast<T>(value);
 }
 
 } // namespace kindling::library

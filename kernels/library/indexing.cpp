@@ -16,14 +16,15 @@ template <class T, class F> inline const int64_t* over_line(void* tensor, void* 
     const int64_t index_step = line.index_step, scale = line.scale, tensor_step = line.tensor_step, other_step = line.other_step;
     const auto bound = static_cast<uint64_t>(line.bound);
     for (int64_t i = 0; i < line.count; i++, index += index_step, to += tensor_step, from += other_step) {
-        if (static_cast<uint64_t>(*index) >= bound) [[unlikely]] return index;
+        if (static_cast<uint64_t>(*index) >= bound) [[unlikely]]
+            return index;
         f(to[*index * scale], *from);
     }
     return nullptr;
 }
 
 template <class T> const int64_t* gather_line(void* tensor, void* other, const Line& line) {
-    constexpr int64_t together = 8;  // indices are checked before the first of them is read
+    constexpr int64_t together = 8; // indices are checked before the first of them is read
     if (line.index_step == 1 && line.scale == 1 && line.tensor_step == 0 && line.other_step == 1) {
         const T* from = static_cast<const T*>(tensor);
         T* to = static_cast<T*>(other);
@@ -33,7 +34,8 @@ template <class T> const int64_t* gather_line(void* tensor, void* other, const L
             bool outside = false;
 #pragma GCC unroll 8
             for (int64_t k = 0; k < together; k++) outside |= static_cast<uint64_t>(rest.index[k]) >= bound;
-            if (outside) [[unlikely]] break;
+            if (outside) [[unlikely]]
+                break;
 #pragma GCC unroll 8
             for (int64_t k = 0; k < together; k++) to[k] = from[rest.index[k]];
         }
@@ -75,7 +77,7 @@ template <class T, Write write> const int64_t* write_line(void* tensor, void* ot
     });
 }
 
-}  // namespace
+} // namespace
 
 LineFunction find_write(DType dtype, Write write) {
     LineFunction found = nullptr;
@@ -86,10 +88,10 @@ LineFunction find_write(DType dtype, Write write) {
     for_type(AllTypes{}, dtype, "index", [&](auto type) {
         using T = decltype(type);
         switch (write) {
-            case Write::Add: found = write_line<T, Write::Add>; break;
-            case Write::Mul: found = write_line<T, Write::Mul>; break;
-            case Write::Min: found = write_line<T, Write::Min>; break;
-            default: found = write_line<T, Write::Max>;
+        case Write::Add: found = write_line<T, Write::Add>; break;
+        case Write::Mul: found = write_line<T, Write::Mul>; break;
+        case Write::Min: found = write_line<T, Write::Min>; break;
+        default: found = write_line<T, Write::Max>;
         }
     });
     return found;
@@ -117,8 +119,9 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
     for (int d = 0; d < ndim; d++) lines *= w.sizes[dims[d]];
     if (lines == 0) return nullptr;
     const int64_t row_bytes = w.bound * bytes;
-    const int64_t ahead = !cached && ndim && last == w.dim && w.tensor_strides[last] == 1 && row_bytes <= 16384 &&
-                                  line.count * 128 >= row_bytes ? row_bytes : 0;
+    const int64_t ahead =
+        !cached && ndim && last == w.dim && w.tensor_strides[last] == 1 && row_bytes <= 16384 && line.count * 128 >= row_bytes ? row_bytes
+                                                                                                                               : 0;
     const int64_t* bad = nullptr;
     // Lines along the indexed dimension write to disjoint elements. Lines along other dimensions may all write to one.
     const int64_t grain = apart || last == w.dim ? 1 + parallel_elements / (line.count + 1) : lines;
@@ -140,7 +143,8 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
                     for (int64_t b = 0; b < ahead; b += 64) __builtin_prefetch(next + b);
             }
             const int64_t* found = run(static_cast<char*>(tensor) + at * bytes, static_cast<char*>(other) + rest * bytes, here);
-            if (found) [[unlikely]] return __atomic_store_n(&bad, found, __ATOMIC_RELAXED);
+            if (found) [[unlikely]]
+                return __atomic_store_n(&bad, found, __ATOMIC_RELAXED);
         }
     });
     return bad;
@@ -149,12 +153,13 @@ const int64_t* over_lines(const Along& w, LineFunction run, bool apart, void* te
 /// A part of add_offsets; false if an index is out of range.
 [[gnu::noinline]] static bool add_some(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first,
                                        uint64_t below, uint64_t room) {
-    constexpr int64_t together = 64;  // a branch for each would cost more than the rest
+    constexpr int64_t together = 64; // a branch for each would cost more than the rest
     for (; n > 0; n -= together, index += together, offsets += together) {
         const int64_t count = n < together ? n : together;
         bool outside = false;
         for (int64_t k = 0; k < count; k++) outside |= static_cast<uint64_t>(index[k]) + below >= room;
-        if (outside) [[unlikely]] return false;
+        if (outside) [[unlikely]]
+            return false;
         for (int64_t k = 0; k < count; k++) offsets[k] = (first ? 0 : offsets[k]) + (index[k] + (index[k] >> 63 & size)) * stride;
     }
     return true;
@@ -164,10 +169,11 @@ const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size) {
     constexpr int64_t together = 64;
     const int64_t* end = index + n;
     for (; end - index >= together; index += together) {
-        uint64_t outside = 0;  // its sign bit: baseline vectors have no 64-bit comparison
+        uint64_t outside = 0; // its sign bit: baseline vectors have no 64-bit comparison
         for (int64_t k = 0; k < together; k++)
             outside |= static_cast<uint64_t>(index[k]) | (static_cast<uint64_t>(size) - 1 - static_cast<uint64_t>(index[k]));
-        if (static_cast<int64_t>(outside) < 0) [[unlikely]] break;
+        if (static_cast<int64_t>(outside) < 0) [[unlikely]]
+            break;
     }
     for (; index < end; index++)
         if (static_cast<uint64_t>(*index) >= static_cast<uint64_t>(size)) return index;
@@ -178,9 +184,11 @@ const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, in
     const uint64_t below = static_cast<uint64_t>(size), room = 2 * below;
     bool outside = false;
     parallel_for(0, n, parallel_elements, [&](int64_t begin, int64_t end) {
-        if (!add_some(offsets + begin, index + begin, end - begin, size, stride, first, below, room)) __atomic_store_n(&outside, true, __ATOMIC_RELAXED);
+        if (!add_some(offsets + begin, index + begin, end - begin, size, stride, first, below, room))
+            __atomic_store_n(&outside, true, __ATOMIC_RELAXED);
     });
-    if (!outside) [[likely]] return nullptr;
+    if (!outside) [[likely]]
+        return nullptr;
     while (static_cast<uint64_t>(*index) + below < room) index++;
     return index;
 }
@@ -193,4 +201,4 @@ const int64_t* scatter_along(const Along& where, void* tensor, const void* value
     return over_lines(where, find_write(where.dtype, write), false, tensor, const_cast<void*>(values));
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

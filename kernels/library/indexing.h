@@ -13,9 +13,9 @@ enum class Write : uint8_t { Set, Add, Mul, Min, Max };
 struct Indexed {
     DType dtype;
     int before_dims, after_dims;
-    const int64_t *before_sizes, *before_strides;   // of the indexed tensor
+    const int64_t *before_sizes, *before_strides; // of the indexed tensor
     const int64_t *after_sizes, *after_strides;
-    const int64_t* offsets;                         // into the indexed tensor, `count` of them
+    const int64_t* offsets; // into the indexed tensor, `count` of them
     int64_t count, scale;
 };
 
@@ -37,10 +37,10 @@ bool copy_and_add(const Indexed& where, int64_t size, const void* tensor, void* 
 struct Along {
     DType dtype;
     int ndim, dim;
-    const int64_t* sizes;                           // of the index
+    const int64_t* sizes; // of the index
     const int64_t *index_strides, *tensor_strides, *other_strides;
     const int64_t* index;
-    int64_t bound;                                  // the tensor's size along the dimension
+    int64_t bound; // the tensor's size along the dimension
 };
 /// Returns null, or an index out of range; then part of the work is done.
 const int64_t* gather_along(const Along& where, const void* tensor, void* out);
@@ -50,4 +50,4 @@ const int64_t* scatter_along(const Along& where, void* tensor, const void* value
 const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice, const void* tensor, void* out, const void* values,
                                 Write write);
 
-}  // namespace kindling::library
+} // namespace kindling::library

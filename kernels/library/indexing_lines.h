@@ -23,4 +23,4 @@ constexpr int64_t parallel_elements = 32768;
 /// the tensor is in a near cache.
 const int64_t* over_lines(const Along& where, LineFunction run, bool apart, void* tensor, void* other, bool cached = false);
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -13,7 +13,10 @@ template <class F> void each(int ndim, const int64_t* sizes, const int64_t* stri
     int64_t counter[64] = {}, at = 0, linear = 0;
     int64_t total = 1;
     for (int i = 0; i < ndim; i++) total *= sizes[i];
-    if (ndim == 0) { f(int64_t{0}, int64_t{0}); return; }
+    if (ndim == 0) {
+        f(int64_t{0}, int64_t{0});
+        return;
+    }
     int64_t inner = sizes[ndim - 1], step = strides[ndim - 1];
     for (; linear < total; linear += inner) {
         for (int64_t i = 0; i < inner; i++) f(at + i * step, linear + i);
@@ -71,7 +74,7 @@ private:
     TileFunction widen_ = nullptr, narrow_ = nullptr;
 };
 
-}  // namespace
+} // namespace
 
 void gather_places(const Indexed& w, const void* tensor, void* out) {
     const auto bytes = static_cast<int64_t>(item_size(w.dtype));
@@ -157,7 +160,8 @@ bool copy_and_add(const Indexed& w, int64_t size, const void* tensor, void* out,
         char* to = static_cast<char*>(out);
         int64_t copied = begin;
         auto copy_until = [&](int64_t row) {
-            if (row > copied) (past_cache ? copy_past_cache : copy_bytes)(to + copied * bytes, from + copied * bytes, (row - copied) * bytes);
+            if (row > copied)
+                (past_cache ? copy_past_cache : copy_bytes)(to + copied * bytes, from + copied * bytes, (row - copied) * bytes);
         };
         for (int64_t row = begin; row < end; row++) {
             const int32_t k = first[row % size];
@@ -182,10 +186,10 @@ bool copy_and_add(const Indexed& w, int64_t size, const void* tensor, void* out,
 
 const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice, const void* tensor, void* out, const void* values,
                                 Write write) {
-    constexpr int64_t near = 4096, far = 1 << 18;  // what the first cache holds besides much else, and the second
+    constexpr int64_t near = 4096, far = 1 << 18; // what the first cache holds besides much else, and the second
     const auto item = static_cast<int64_t>(item_size(where.dtype));
     const int64_t row = slice * item, at_once = row < near ? near / row : 1;
-    const bool past_cache = passes_cache(size * row, 2 * size * row) && row <= far;  // values and offsets are read, too
+    const bool past_cache = passes_cache(size * row, 2 * size * row) && row <= far; // values and offsets are read, too
     LineFunction run = find_write(where.dtype, write);
     const int64_t* bad = nullptr;
     // Some slices are copied and scattered to at a time: in the cache, even if the copy itself uses streaming stores.
@@ -199,7 +203,7 @@ const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice,
             const int64_t first = n * at_once, count = size - first < at_once ? size - first : at_once;
             char *to = static_cast<char*>(out) + first * row, *here = past_cache ? slices.data : to;
             copy_bytes(here, static_cast<const char*>(tensor) + first * row, count * row);
-            if (n + 1 < end) {  // the next slices, and where the other operands continue, are prefetched
+            if (n + 1 < end) { // the next slices, and where the other operands continue, are prefetched
                 const int64_t next = first + count;
                 fetch_ahead(static_cast<const char*>(tensor) + next * row, row < 4 * near ? at_once * row : 4 * near);
                 fetch_ahead(where.index + next * where.index_strides[0], near / 2);
@@ -210,7 +214,8 @@ const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice,
                 part.index = where.index + first * where.index_strides[0];
                 const char* from = static_cast<const char*>(values) + first * where.other_strides[0] * item;
                 const int64_t* found = over_lines(part, run, false, here, const_cast<char*>(from), true);
-                if (found) [[unlikely]] return __atomic_store_n(&bad, found, __ATOMIC_RELAXED);
+                if (found) [[unlikely]]
+                    return __atomic_store_n(&bad, found, __ATOMIC_RELAXED);
             }
             if (past_cache) copy_past_cache(to, here, count * row);
         }
@@ -219,4 +224,4 @@ const int64_t* copy_and_scatter(const Along& where, int64_t size, int64_t slice,
     return bad;
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -12,8 +12,7 @@ namespace kindling::library {
 namespace {
 
 /// Uninitialised room for `count` elements.
-template <class T>
-struct Buffer {
+template <class T> struct Buffer {
     T* data;
     size_t bytes;
     explicit Buffer(int64_t count) : data(nullptr), bytes(sizeof(T) * static_cast<size_t>(count)) {

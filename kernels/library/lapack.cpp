@@ -1,4 +1,5 @@
-// kernels/library/lapack.cpp: calls of LAPACK with workspaces; where LU, Cholesky, QR, inverses and triangular systems of our own are taken.
+// kernels/library/lapack.cpp: calls of LAPACK with workspaces; where LU, Cholesky, QR, inverses and triangular systems of our own are
+// taken.
 #include "kernels/library/lapack.h"
 
 #include <algorithm>
@@ -23,8 +24,7 @@ namespace {
 
 int as_int(int64_t value) {
     KINDLING_CHECK(Runtime, value >= 0 && value <= std::numeric_limits<int32_t>::max(),
-                   "linear algebra: a matrix with a dimension of %ld is too large for LAPACK",
-                   static_cast<long>(value));
+                   "linear algebra: a matrix with a dimension of %ld is too large for LAPACK", static_cast<long>(value));
     return static_cast<int>(value);
 }
 int leading(int64_t value) { return std::max(as_int(value), 1); }
@@ -47,18 +47,11 @@ struct ForComplex {
     const void* address;
 };
 
-template <class T>
-const void* fortran(T* const& pointer) {
-    return pointer;
-}
-template <class T>
-const void* fortran(const T& value) {
-    return &value;
-}
+template <class T> const void* fortran(T* const& pointer) { return pointer; }
+template <class T> const void* fortran(const T& value) { return &value; }
 const void* fortran(const Real& value) { return value.single ? static_cast<const void*>(&value.narrow) : &value.wide; }
 
-template <class T>
-void put(const void**& list, const T& value) { *list++ = fortran(value); }
+template <class T> void put(const void**& list, const T& value) { *list++ = fortran(value); }
 void put(const void**& list, const ForComplex& value) {
     if (value.given) *list++ = value.address;
 }
@@ -67,8 +60,7 @@ void put(const void**& list, const ForComplex& value) {
 // read do no harm.
 constexpr size_t most_arguments = 16, lengths = 4;
 
-template <size_t... I>
-void enter(void* routine, const void* const* list, std::index_sequence<I...>) {
+template <size_t... I> void enter(void* routine, const void* const* list, std::index_sequence<I...>) {
     reinterpret_cast<void (*)(decltype(static_cast<void>(I), static_cast<const void*>(nullptr))...)>(routine)(list[I]...);
 }
 
@@ -84,13 +76,11 @@ void call_with(void* routine, const void* const* list) {
     if (stack_left() >= ample_stack_bytes || !run_on_thread(Call::run, &call)) Call::run(&call);
 }
 
-template <class... A>
-void call(void* routine, const A&... arguments) {
+template <class... A> void call(void* routine, const A&... arguments) {
     static_assert(sizeof...(A) <= most_arguments);
     const void *list[most_arguments + lengths] = {}, **end = list;
     (put(end, arguments), ...);
-    for (size_t i = 0; i < lengths; ++i)
-        *end++ = reinterpret_cast<const void*>(1);
+    for (size_t i = 0; i < lengths; ++i) *end++ = reinterpret_cast<const void*>(1);
     call_with(routine, list);
 }
 
@@ -128,10 +118,7 @@ int checked(int info, const char* name) {
 }
 
 // Calls f with a value of the dtype's real type.
-template <class F>
-int by_real(DType dtype, F f) {
-    return to_real(dtype) == DType::Float64 ? f(double{}) : f(float{});
-}
+template <class F> int by_real(DType dtype, F f) { return to_real(dtype) == DType::Float64 ? f(double{}) : f(float{}); }
 
 // Calls run(work, lwork) twice: to ask for the size, and for the work. `ample` numbers, if given, are enough for any
 // size of block, so that nothing is asked.
@@ -140,8 +127,8 @@ void with_work(DType dtype, int64_t least, void (*run)(const void* context, void
     if (!ample) {
         alignas(16) char answer[16] = {};
         run(context, answer, -1);
-        double wanted = to_real(dtype) == DType::Float64 ? *reinterpret_cast<double*>(answer)
-                                                         : static_cast<double>(*reinterpret_cast<float*>(answer));
+        double wanted =
+            to_real(dtype) == DType::Float64 ? *reinterpret_cast<double*>(answer) : static_cast<double>(*reinterpret_cast<float*>(answer));
         // A float can't hold every size: adds what it may have lost.
         size = static_cast<int64_t>(wanted * (to_real(dtype) == DType::Float32 ? 1.0000005 : 1.0)) + 1;
         size = std::max(size, std::max<int64_t>(least, 1));
@@ -149,9 +136,9 @@ void with_work(DType dtype, int64_t least, void (*run)(const void* context, void
     Scratch<char> work(size * static_cast<int64_t>(item_size(dtype)));
     run(context, work.data, as_int(size));
 }
-template <class Run>
-void with_work(DType dtype, int64_t least, const Run& run, int64_t ample = 0) {
-    with_work(dtype, least, [](const void* context, void* work, int size) { (*static_cast<const Run*>(context))(work, size); }, &run, ample);
+template <class Run> void with_work(DType dtype, int64_t least, const Run& run, int64_t ample = 0) {
+    with_work(
+        dtype, least, [](const void* context, void* work, int size) { (*static_cast<const Run*>(context))(work, size); }, &run, ample);
 }
 
 } // namespace
@@ -169,27 +156,26 @@ int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivo
     return checked(info, "getrf");
 }
 
-int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b,
-          int64_t ldb) {
+int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b, int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
     if (solves_triangles(dtype, n, nrhs)) {
         const bool transposed = trans != 'N';
         const int64_t row = transposed ? lda : 1, column = transposed ? 1 : lda;
         const TriangularMatrix unit{lu, row, column, !transposed, true}, other{lu, row, column, transposed, false};
-        return solve_triangle({dtype, n, nrhs, transposed ? other : unit, b, 1, ldb, transposed ? &unit : &other, transposed ? nullptr : pivots,
-                               transposed ? pivots : nullptr}), 0;
+        return solve_triangle({dtype, n, nrhs, transposed ? other : unit, b, 1, ldb, transposed ? &unit : &other,
+                               transposed ? nullptr : pivots, transposed ? pivots : nullptr}),
+               0;
     }
     if (is_small(dtype, n, nrhs)) return small_getrs(dtype, trans != 'N', n, nrhs, lu, lda, pivots, b, ldb), 0;
     int info = 0;
-    call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb),
-         &info);
+    call(routine(dtype, "getrs"), Character{trans}, as_int(n), as_int(nrhs), lu, leading(lda), pivots, b, leading(ldb), &info);
     return checked(info, "getrs");
 }
 
 int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) {
     if (n == 0) return 0;
     if (n <= small_inverse && is_real(dtype)) return small_getri(dtype, n, lu, lda, pivots), 0;
-    if (solves_triangles(dtype, n, n)) {     // more arithmetic than the library's way, but all of it in products
+    if (solves_triangles(dtype, n, n)) { // more arithmetic than the library's way, but all of it in products
         const auto item = static_cast<int64_t>(item_size(dtype));
         Scratch<char> factors(n * n * item);
         copy_part(dtype, n, n, {lu, 1, lda}, {factors.data, 1, n});
@@ -213,14 +199,16 @@ int potrf(DType dtype, char uplo, int64_t n, void* a, int64_t lda) {
     call(routine(dtype, "potrf"), Character{uplo}, as_int(n), a, leading(lda), &info);
     // NaN is no positive number either, which not every LAPACK notices.
     for (int64_t d = 0, at = 0; d < n && !info; d++, at += 2 * (lda + 1))
-        if (std::isnan(dtype == DType::Complex64 ? static_cast<const float*>(a)[at] : static_cast<const double*>(a)[at])) info = static_cast<int>(d + 1);
+        if (std::isnan(dtype == DType::Complex64 ? static_cast<const float*>(a)[at] : static_cast<const double*>(a)[at]))
+            info = static_cast<int>(d + 1);
     return checked(info, "potrf");
 }
 
 int potrs(DType dtype, char uplo, int64_t n, int64_t nrhs, const void* a, int64_t lda, void* b, int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
     if (solves_triangles(dtype, n, nrhs)) {
-        const TriangularMatrix lower{a, uplo == 'L' ? 1 : lda, uplo == 'L' ? lda : 1, true, false}, upper{a, lower.column, lower.row, false, false};
+        const TriangularMatrix lower{a, uplo == 'L' ? 1 : lda, uplo == 'L' ? lda : 1, true, false},
+            upper{a, lower.column, lower.row, false, false};
         solve_triangle({dtype, n, nrhs, lower, b, 1, ldb, &upper});
         return 0;
     }
@@ -240,18 +228,16 @@ int sytrf(DType dtype, bool hermitian, char uplo, int64_t n, void* a, int64_t ld
     if (n == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "sytrf", hermitian ? "hetrf" : nullptr);
-    with_work(dtype, n, [&](void* work, int size) {
-        call(f, Character{uplo}, as_int(n), a, leading(lda), pivots, work, size, &info);
-    });
+    with_work(dtype, n, [&](void* work, int size) { call(f, Character{uplo}, as_int(n), a, leading(lda), pivots, work, size, &info); });
     return checked(info, "sytrf");
 }
 
-int sytrs(DType dtype, bool hermitian, char uplo, int64_t n, int64_t nrhs, const void* a, int64_t lda,
-          const int32_t* pivots, void* b, int64_t ldb) {
+int sytrs(DType dtype, bool hermitian, char uplo, int64_t n, int64_t nrhs, const void* a, int64_t lda, const int32_t* pivots, void* b,
+          int64_t ldb) {
     if (n == 0 || nrhs == 0) return 0;
     int info = 0;
-    call(routine(dtype, "sytrs", hermitian ? "hetrs" : nullptr), Character{uplo}, as_int(n), as_int(nrhs), a,
-         leading(lda), pivots, b, leading(ldb), &info);
+    call(routine(dtype, "sytrs", hermitian ? "hetrs" : nullptr), Character{uplo}, as_int(n), as_int(nrhs), a, leading(lda), pivots, b,
+         leading(ldb), &info);
     return checked(info, "sytrs");
 }
 
@@ -260,9 +246,8 @@ int geqrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
     if (is_real(dtype)) return factor_by_reflectors(dtype, m, n, a, lda, tau), 0;
     int info = 0;
     void* f = routine(dtype, "geqrf");
-    with_work(dtype, n,
-              [&](void* work, int size) { call(f, as_int(m), as_int(n), a, leading(lda), tau, work, size, &info); },
-              ample_for(n));
+    with_work(
+        dtype, n, [&](void* work, int size) { call(f, as_int(m), as_int(n), a, leading(lda), tau, work, size, &info); }, ample_for(n));
     return checked(info, "geqrf");
 }
 
@@ -271,34 +256,32 @@ int orgqr(DType dtype, int64_t m, int64_t n, int64_t k, void* a, int64_t lda, co
     if (is_real(dtype)) return form_reflectors(dtype, m, n, k, a, lda, tau), 0;
     int info = 0;
     void* f = routine(dtype, "orgqr", "ungqr");
-    with_work(dtype, n, [&](void* work, int size) {
-        call(f, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, work, size, &info);
-    }, ample_for(n));
+    with_work(
+        dtype, n, [&](void* work, int size) { call(f, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, work, size, &info); },
+        ample_for(n));
     return checked(info, "orgqr");
 }
 
-int ormqr(DType dtype, char side, char trans, int64_t m, int64_t n, int64_t k, const void* a, int64_t lda,
-          const void* tau, void* c, int64_t ldc) {
+int ormqr(DType dtype, char side, char trans, int64_t m, int64_t n, int64_t k, const void* a, int64_t lda, const void* tau, void* c,
+          int64_t ldc) {
     if (m == 0 || n == 0 || k == 0) return 0;
     int info = 0;
     if (trans != 'N') trans = is_complex(dtype) ? 'C' : 'T';
     void* f = routine(dtype, "ormqr", "unmqr");
     with_work(dtype, side == 'L' ? n : m, [&](void* work, int size) {
-        call(f, Character{side}, Character{trans}, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, c,
-             leading(ldc), work, size, &info);
+        call(f, Character{side}, Character{trans}, as_int(m), as_int(n), as_int(k), a, leading(lda), tau, c, leading(ldc), work, size,
+             &info);
     });
     return checked(info, "ormqr");
 }
 
-int gesdd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt,
-          int64_t ldvt) {
+int gesdd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt, int64_t ldvt) {
     int64_t small = std::min(m, n), large = std::max(m, n);
     if (small == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "gesdd");
     Scratch<int> integers(8 * small);
-    int64_t reals =
-        job == 'N' ? 7 * small : std::max(5 * small * small + 7 * small, 2 * large * small + 2 * small * small + small);
+    int64_t reals = job == 'N' ? 7 * small : std::max(5 * small * small + 7 * small, 2 * large * small + 2 * small * small + small);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     with_work(dtype, 0, [&](void* work, int size) {
         call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work, size,
@@ -307,16 +290,15 @@ int gesdd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, voi
     return checked(info, "gesdd");
 }
 
-int gesvd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt,
-          int64_t ldvt) {
+int gesvd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, void* s, void* u, int64_t ldu, void* vt, int64_t ldvt) {
     int64_t small = std::min(m, n);
     if (small == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "gesvd");
     Scratch<char> real_work(is_complex(dtype) ? 5 * small * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     with_work(dtype, 0, [&](void* work, int size) {
-        call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt),
-             work, size, ForComplex{is_complex(dtype), real_work.data}, &info);
+        call(f, Character{job}, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work, size,
+             ForComplex{is_complex(dtype), real_work.data}, &info);
     });
     return checked(info, "gesvd");
 }
@@ -330,15 +312,12 @@ int syevd(DType dtype, char job, char uplo, int64_t n, void* a, int64_t lda, voi
     int64_t integers = vectors ? 3 + 5 * n : 1;
     int64_t reals = vectors ? 1 + 5 * n + 2 * n * n : n;
     Scratch<int> integer_work(integers);
-    Scratch<char> real_work(
-        is_complex(dtype) ? std::max<int64_t>(reals, 1) * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
-    int64_t least =
-        is_complex(dtype) ? (vectors ? 2 * n + n * n : n + 1) : (vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1);
+    Scratch<char> real_work(is_complex(dtype) ? std::max<int64_t>(reals, 1) * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
+    int64_t least = is_complex(dtype) ? (vectors ? 2 * n + n * n : n + 1) : (vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1);
     with_work(dtype, least, [&](void* work, int size) {
         const int real_size = size < 0 ? -1 : as_int(reals);
-        call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size,
-             ForComplex{is_complex(dtype), real_work.data}, ForComplex{is_complex(dtype), &real_size}, integer_work.data,
-             size < 0 ? -1 : as_int(integers), &info);
+        call(f, Character{job}, Character{uplo}, as_int(n), a, leading(lda), w, work, size, ForComplex{is_complex(dtype), real_work.data},
+             ForComplex{is_complex(dtype), &real_size}, integer_work.data, size < 0 ? -1 : as_int(integers), &info);
     });
     return checked(info, "syevd");
 }
@@ -351,8 +330,8 @@ int geev(DType dtype, int64_t n, void* a, int64_t lda, void* w, void* vectors) {
     if (is_complex(dtype)) {
         Scratch<char> real_work(2 * n * static_cast<int64_t>(item_size(to_real(dtype))));
         with_work(dtype, 2 * n, [&](void* work, int size) {
-            call(f, left, right, as_int(n), a, leading(lda), w, static_cast<void*>(nullptr), 1, vectors, as_int(n),
-                 work, size, static_cast<void*>(real_work.data), &info);
+            call(f, left, right, as_int(n), a, leading(lda), w, static_cast<void*>(nullptr), 1, vectors, as_int(n), work, size,
+                 static_cast<void*>(real_work.data), &info);
         });
         return checked(info, "geev");
     }
@@ -360,8 +339,8 @@ int geev(DType dtype, int64_t n, void* a, int64_t lda, void* w, void* vectors) {
         using R = decltype(type);
         Scratch<R> real(n), imaginary(n), packed(vectors ? n * n : 0);
         with_work(dtype, 4 * n, [&](void* work, int size) {
-            call(f, left, right, as_int(n), a, leading(lda), real.data, imaginary.data, static_cast<void*>(nullptr), 1,
-                 packed.data, as_int(n), work, size, &info);
+            call(f, left, right, as_int(n), a, leading(lda), real.data, imaginary.data, static_cast<void*>(nullptr), 1, packed.data,
+                 as_int(n), work, size, &info);
         });
         auto* values = static_cast<R*>(w);
         for (int64_t i = 0; i < n; ++i) {
@@ -395,14 +374,13 @@ int gels(DType dtype, char trans, int64_t m, int64_t n, int64_t nrhs, void* a, i
     if (trans != 'N') trans = is_complex(dtype) ? 'C' : 'T';
     void* f = routine(dtype, "gels");
     with_work(dtype, 0, [&](void* work, int size) {
-        call(f, Character{trans}, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), work, size,
-             &info);
+        call(f, Character{trans}, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), work, size, &info);
     });
     return checked(info, "gels");
 }
 
-int gelsy(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, int32_t* pivots,
-          double rcond, int32_t* rank) {
+int gelsy(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, int32_t* pivots, double rcond,
+          int32_t* rank) {
     *rank = 0;
     if (std::min(m, n) == 0 || nrhs == 0) return 0;
     int info = 0;
@@ -416,23 +394,23 @@ int gelsy(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
     return checked(info, "gelsy");
 }
 
-int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s,
-          double rcond, int32_t* rank) {
+int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s, double rcond,
+          int32_t* rank) {
     *rank = 0;
     int64_t small = std::min(m, n);
     if (small == 0 || nrhs == 0) return 0;
     int info = 0;
     void* f = routine(dtype, "gelsd");
     int64_t levels = 1;
-    while ((small >> levels) > 0)
-        ++levels;
+    while ((small >> levels) > 0) ++levels;
     Scratch<int> integers(3 * small * levels + 11 * small + 1);
     int64_t reals = 10 * std::max(m, n) + 2 * 25 * small + 8 * small * levels + 3 * 25 * nrhs +
                     std::max<int64_t>(26 * 26, small * (1 + nrhs) + 2 * nrhs);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
     Real condition(dtype, rcond);
     // With NaN it keeps every value, but says of zeros on stderr that it can't divide by them: keeps all but those.
-    if (std::isnan(rcond)) condition.narrow = std::numeric_limits<float>::denorm_min(), condition.wide = std::numeric_limits<double>::denorm_min();
+    if (std::isnan(rcond))
+        condition.narrow = std::numeric_limits<float>::denorm_min(), condition.wide = std::numeric_limits<double>::denorm_min();
     with_work(dtype, 0, [&](void* work, int size) {
         call(f, as_int(m), as_int(n), as_int(nrhs), a, leading(lda), b, leading(ldb), s, condition, rank, work, size,
              ForComplex{is_complex(dtype), real_work.data}, integers.data, &info);
@@ -440,8 +418,8 @@ int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
     return checked(info, "gelsd");
 }
 
-int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s,
-          double rcond, int32_t* rank) {
+int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s, double rcond,
+          int32_t* rank) {
     *rank = 0;
     int64_t small = std::min(m, n);
     if (small == 0 || nrhs == 0) return 0;
@@ -466,8 +444,7 @@ int trtri(DType dtype, char uplo, char diag, int64_t n, void* a, int64_t lda) {
 namespace {
 
 // Substitution, a right-hand side at a time.
-template <class T>
-void solve(const TriangularMatrix& t, bool conjugate, int64_t size, int64_t count, T* x, int64_t along, int64_t across) {
+template <class T> void solve(const TriangularMatrix& t, bool conjugate, int64_t size, int64_t count, T* x, int64_t along, int64_t across) {
     (void)conjugate;
     auto at = [&](int64_t i, int64_t j) {
         T value = static_cast<const T*>(t.a)[i * t.row + j * t.column];
@@ -480,20 +457,19 @@ void solve(const TriangularMatrix& t, bool conjugate, int64_t size, int64_t coun
             const int64_t i = t.lower ? step : size - 1 - step;
             T sum = x[i * along];
             const int64_t begin = t.lower ? 0 : i + 1, end = t.lower ? i : size;
-            for (int64_t j = begin; j < end; ++j)
-                sum -= at(i, j) * x[j * along];
+            for (int64_t j = begin; j < end; ++j) sum -= at(i, j) * x[j * along];
             x[i * along] = t.unit ? sum : sum / at(i, i);
         }
 }
 
 } // namespace
 
-void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda,
-          void* b, int64_t ldb) {
+void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda, void* b,
+          int64_t ldb) {
     if (m == 0 || n == 0) return;
     const bool right = side == 'R', upper = uplo == 'U', conjugate = trans == 'C';
     const int64_t size = right ? n : m, count = right ? m : n, along = right ? ldb : 1, across = right ? 1 : ldb;
-    const bool turned = (trans != 'N') != right;    // from the right, x op(a) = b is op(a)' x' = b'
+    const bool turned = (trans != 'N') != right; // from the right, x op(a) = b is op(a)' x' = b'
     const TriangularMatrix t{a, turned ? lda : 1, turned ? 1 : lda, upper == turned, diag == 'U'};
     if (solves_triangles(dtype, size, count)) return solve_triangle({dtype, size, count, t, b, along, across});
     constexpr int64_t whole = 64;
@@ -520,8 +496,8 @@ void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, i
         const double one[2] = {1, 0};
         const float one_float[2] = {1, 0};
         const void* alpha = to_real(dtype) == DType::Float64 ? static_cast<const void*>(one) : one_float;
-        call(routine(dtype, "trsm"), Character{side}, Character{uplo}, Character{trans}, Character{diag}, as_int(m),
-             as_int(n), alpha, a, leading(lda), b, leading(ldb));
+        call(routine(dtype, "trsm"), Character{side}, Character{uplo}, Character{trans}, Character{diag}, as_int(m), as_int(n), alpha, a,
+             leading(lda), b, leading(ldb));
         return;
     }
     auto run = [&](auto type) {
@@ -529,16 +505,11 @@ void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, i
         solve(t, conjugate, size, count, static_cast<T*>(b), along, across);
     };
     switch (dtype) {
-    case DType::Float32:
-        return run(float{});
-    case DType::Float64:
-        return run(double{});
-    case DType::Complex64:
-        return run(std::complex<float>{});
-    case DType::Complex128:
-        return run(std::complex<double>{});
-    default:
-        fail(ErrorKind::NotImplemented, "\"triangular_solve\" not implemented for '%s'", scalar_type_name(dtype));
+    case DType::Float32: return run(float{});
+    case DType::Float64: return run(double{});
+    case DType::Complex64: return run(std::complex<float>{});
+    case DType::Complex128: return run(std::complex<double>{});
+    default: fail(ErrorKind::NotImplemented, "\"triangular_solve\" not implemented for '%s'", scalar_type_name(dtype));
     }
 }
 

@@ -16,8 +16,7 @@ public:
     void take(const void* from, int item, void* out) const;
 
 private:
-    template <class F>
-    void by_part(F f) const;
+    template <class F> void by_part(F f) const;
     static constexpr int64_t most_parts = 64;
     const char* bytes_;
     int64_t size_, part_, parts_;

@@ -38,7 +38,7 @@ template <class F> void each_row(const Pads& p, int64_t begin, int64_t end, F ea
     }
 }
 
-}  // namespace
+} // namespace
 
 void pad(const Pads& p, int item, const void* in, void* out) {
     const int64_t n = p.to[2], row_bytes = n * item;
@@ -57,27 +57,28 @@ void pad(const Pads& p, int item, const void* in, void* out) {
 
 void add_padded(const Pads& p, DType dtype, const void* given, void* result) {
     const int64_t n = p.to[2], rows = p.to[0] * p.to[1], parts = is_complex(dtype) ? 2 : 1;
-    if (!rows || !n) return;   // negative paddings left nothing
+    if (!rows || !n) return; // negative paddings left nothing
     const int64_t* places = p.from[2];
     const Run run(places, n);
     for_type(Types<float, double>{}, to_real(dtype), "pad_backward", [&](auto zero) {
         using T = decltype(zero);
         // A plane's rows write to the same rows of the tensor, so a plane belongs to one thread.
-        parallel_for(0, p.planes, 1 + parallel_bytes / (rows * n * parts * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
-            each_row(p, begin * rows, end * rows, [&](int64_t r, int64_t read) {
-                const T* from = static_cast<const T*>(given) + r * n * parts;
-                T* to = static_cast<T*>(result) + read * parts;
-                auto add = [&](int64_t i, int64_t count) {
-                    T* __restrict at = to + places[i] * parts;
-                    const T* __restrict x = from + i * parts;
-                    for (int64_t k = 0; k < count * parts; k++) at[k] += x[k];
-                };
-                for (int64_t i = 0; i < run.first; i++) add(i, 1);
-                add(run.first, run.end - run.first);
-                for (int64_t i = run.end; i < n; i++) add(i, 1);
-            });
-        });
+        parallel_for(0, p.planes, 1 + parallel_bytes / (rows * n * parts * static_cast<int64_t>(sizeof(T))),
+                     [&](int64_t begin, int64_t end) {
+                         each_row(p, begin * rows, end * rows, [&](int64_t r, int64_t read) {
+                             const T* from = static_cast<const T*>(given) + r * n * parts;
+                             T* to = static_cast<T*>(result) + read * parts;
+                             auto add = [&](int64_t i, int64_t count) {
+                                 T* __restrict at = to + places[i] * parts;
+                                 const T* __restrict x = from + i * parts;
+                                 for (int64_t k = 0; k < count * parts; k++) at[k] += x[k];
+                             };
+                             for (int64_t i = 0; i < run.first; i++) add(i, 1);
+                             add(run.first, run.end - run.first);
+                             for (int64_t i = run.end; i < n; i++) add(i, 1);
+                         });
+                     });
     });
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

@@ -18,4 +18,4 @@ void pad(const Pads& pads, int item, const void* in, void* out);
 /// half types.
 void add_padded(const Pads& pads, DType dtype, const void* from, void* to);
 
-}  // namespace kindling::library
+} // namespace kindling::library

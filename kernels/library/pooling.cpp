@@ -34,36 +34,26 @@ struct Shape {
 
 constexpr auto real_types = FloatingTypes{} + NarrowIntegers{};
 
-template <class F>
-void for_planes(int64_t planes, int64_t work, F f) {
+template <class F> void for_planes(int64_t planes, int64_t work, F f) {
     parallel_for(0, planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-        for (int64_t plane = begin; plane < end; ++plane)
-            f(plane);
+        for (int64_t plane = begin; plane < end; ++plane) f(plane);
     });
 }
 
-template <class M>
-inline bool is_nan(M value) {
-    if constexpr (std::is_floating_point_v<M>)
-        return value != value;
-    else
-        return false;
+template <class M> inline bool is_nan(M value) {
+    if constexpr (std::is_floating_point_v<M>) return value != value;
+    else return false;
 }
-template <class M>
-constexpr M lowest() {
-    if constexpr (std::is_floating_point_v<M>)
-        return -std::numeric_limits<M>::infinity();
-    else
-        return std::numeric_limits<M>::lowest();
+template <class M> constexpr M lowest() {
+    if constexpr (std::is_floating_point_v<M>) return -std::numeric_limits<M>::infinity();
+    else return std::numeric_limits<M>::lowest();
 }
 
 // Integers wrap around.
-template <class M>
-inline M wrapped_sum(M a, M b) {
+template <class M> inline M wrapped_sum(M a, M b) {
     if constexpr (std::is_integral_v<M>)
         return static_cast<M>(static_cast<std::make_unsigned_t<M>>(a) + static_cast<std::make_unsigned_t<M>>(b));
-    else
-        return a + b;
+    else return a + b;
 }
 
 // A window along one dimension: `count` positions from `begin`, `step` apart, all inside the input.
@@ -74,8 +64,7 @@ struct Window {
 inline Window max_window(const Shape& s, int d, int64_t place) {
     int64_t begin = place * s.stride[d] - s.padding[d];
     int64_t end = std::min(begin + (s.kernel[d] - 1) * s.dilation[d] + 1, s.in[d]);
-    while (begin < 0)
-        begin += s.dilation[d];
+    while (begin < 0) begin += s.dilation[d];
     return {begin, end, s.dilation[d], 0};
 }
 inline Window average_window(const Shape& s, int d, int64_t place) {
@@ -96,28 +85,24 @@ struct Windows {
     Windows(const Shape& s, Window (*window_of)(const Shape&, int, int64_t))
         : rows{Scratch<Window>(s.out[0]), Scratch<Window>(s.out[1]), Scratch<Window>(s.out[2])} {
         for (int d = 0; d < 3; ++d)
-            for (int64_t i = 0; i < s.out[d]; ++i)
-                rows[d][i] = window_of(s, d, i);
+            for (int64_t i = 0; i < s.out[d]; ++i) rows[d][i] = window_of(s, d, i);
     }
 };
 
 // Calls f(output position, windows) for each position of a plane's output.
-template <class F>
-inline void for_windows(const Shape& s, const Windows& windows, F f) {
+template <class F> inline void for_windows(const Shape& s, const Windows& windows, F f) {
     int64_t place = 0;
     for (int64_t x = 0; x < s.out[0]; ++x) {
         const Window a = windows.rows[0][x];
         for (int64_t y = 0; y < s.out[1]; ++y) {
             const Window b = windows.rows[1][y];
-            for (int64_t z = 0; z < s.out[2]; ++z, ++place)
-                f(place, a, b, windows.rows[2][z]);
+            for (int64_t z = 0; z < s.out[2]; ++z, ++place) f(place, a, b, windows.rows[2][z]);
         }
     }
 }
 
 // A plane's elements in the type in which the kernel computes: the elements themselves, or a copy of them.
-template <class M>
-struct WidePlane {
+template <class M> struct WidePlane {
     Scratch<M> copy;
     const M* elements;
     WidePlane(const Wide<M>& wide, const void* from, int64_t count) : copy(wide.same ? 0 : count) {
@@ -126,8 +111,7 @@ struct WidePlane {
     }
 };
 // Memory for a plane's results, which are stored at the end.
-template <class M>
-struct WideResult {
+template <class M> struct WideResult {
     const Wide<M>& wide;
     Scratch<M> copy;
     M* elements;
@@ -142,8 +126,7 @@ struct WideResult {
 using WindowOf = Window (*)(const Shape& s, int d, int64_t place);
 
 template <class M>
-inline void max_of_window(const Shape& s, const M* from, const Window& a, const Window& b, const Window& c, M* to,
-                          int64_t* index) {
+inline void max_of_window(const Shape& s, const M* from, const Window& a, const Window& b, const Window& c, M* to, int64_t* index) {
     int64_t best_index = (a.begin * s.in[1] + b.begin) * s.in[2] + c.begin;
     M best = lowest<M>();
     for (int64_t x = a.begin; x < a.end; x += a.step)
@@ -163,8 +146,7 @@ inline void max_of_window(const Shape& s, const M* from, const Window& a, const 
 
 // Neighbouring windows, side by side in a baseline register: a select is a mask there, where a branch would be
 // mispredicted half the time.
-template <class M>
-struct Lanes {
+template <class M> struct Lanes {
     static constexpr int count = 16 / sizeof(M);
     using Place = std::conditional_t<sizeof(M) == 4, int32_t, int64_t>;
     typedef M Values __attribute__((vector_size(16)));
@@ -184,8 +166,7 @@ struct Lanes {
                 return __builtin_shufflevector(v, w, 0, 2, 5, 7);
             }
         }
-        for (int l = 0; l < count; ++l)
-            v[l] = from[l * step];
+        for (int l = 0; l < count; ++l) v[l] = from[l * step];
         return v;
     }
     /// A value that is taken if it is larger, or no number.
@@ -196,12 +177,12 @@ struct Lanes {
     }
     static inline void store_places(int64_t* index, const Places& places) {
         if constexpr (count == 4) { // none is negative
-            const Places zero{}, low = __builtin_shufflevector(places, zero, 0, 4, 1, 5), high = __builtin_shufflevector(places, zero, 2, 6, 3, 7);
+            const Places zero{}, low = __builtin_shufflevector(places, zero, 0, 4, 1, 5),
+                                 high = __builtin_shufflevector(places, zero, 2, 6, 3, 7);
             memcpy(index, &low, sizeof low);
             memcpy(index + 2, &high, sizeof high);
         } else {
-            for (int l = 0; l < count; ++l)
-                index[l] = places[l];
+            for (int l = 0; l < count; ++l) index[l] = places[l];
         }
     }
     /// Windows [first, last) of a row, all of whose taps are inside along it; tap t of window z is the element at
@@ -209,12 +190,10 @@ struct Lanes {
     static void row(const M* from, const int64_t* taps, int64_t tap_count, int64_t step, int64_t first, int64_t last, M* to,
                     int64_t* index) {
         Places lane;
-        for (int l = 0; l < count; ++l)
-            lane[l] = static_cast<Place>(l * step);
+        for (int l = 0; l < count; ++l) lane[l] = static_cast<Place>(l * step);
         for (int64_t z = first;; z = std::min(z + count, last - count)) { // the last group ends with the row
             Values best;
-            for (int l = 0; l < count; ++l)
-                best[l] = lowest<M>();
+            for (int l = 0; l < count; ++l) best[l] = lowest<M>();
             Places places = static_cast<Place>(taps[0] + z * step) + lane;
             for (int64_t t = 0; t < tap_count; ++t) {
                 const int64_t place = taps[t] + z * step;
@@ -254,8 +233,7 @@ struct Lanes {
 };
 
 // A plane of windows that differ only in where they begin.
-template <class M>
-void max_plane(const Shape& s, const Windows& windows, const M* from, M* to, int64_t* index) {
+template <class M> void max_plane(const Shape& s, const Windows& windows, const M* from, M* to, int64_t* index) {
     constexpr int64_t group = Lanes<M>::count;
     const int64_t width = s.out[2], step = s.stride[2];
     // Windows [first, last) of a row are inside the input along it.
@@ -281,8 +259,7 @@ void max_plane(const Shape& s, const Windows& windows, const M* from, M* to, int
     }
 }
 
-void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output, int64_t* indices,
-             WindowOf window_of) {
+void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output, int64_t* indices, WindowOf window_of) {
     for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
         const Windows windows(s, window_of);
@@ -293,8 +270,7 @@ void run_max(const Pooling& p, const Shape& s, const char* kernel, const void* i
             WideResult<M> out(wide, target, s.out_space);
             M* to = out.elements;
             int64_t* index = indices + plane * s.out_space;
-            if (alike)
-                max_plane(s, windows, in.elements, to, index);
+            if (alike) max_plane(s, windows, in.elements, to, index);
             else
                 for_windows(s, windows, [&](int64_t place, const Window& a, const Window& b, const Window& c) {
                     const bool rows = near && c.step == 1 && c.end - c.begin >= 2 * Lanes<M>::count;
@@ -350,8 +326,8 @@ void average_plane(const Shape& s, const Windows& windows, AverageDivisor diviso
     }
 }
 
-void run_average(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output,
-                 WindowOf window_of, AverageDivisor divisor) {
+void run_average(const Pooling& p, const Shape& s, const char* kernel, const void* input, void* output, WindowOf window_of,
+                 AverageDivisor divisor) {
     for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
         const Windows windows(s, window_of);
@@ -373,8 +349,7 @@ void run_average(const Pooling& p, const Shape& s, const char* kernel, const voi
                 for (int64_t x = a.begin; x < a.end; ++x)
                     for (int64_t y = b.begin; y < b.end; ++y) {
                         const M* row = from + (x * s.in[1] + y) * s.in[2];
-                        for (int64_t z = c.begin; z < c.end; ++z)
-                            sum = wrapped_sum(sum, row[z]);
+                        for (int64_t z = c.begin; z < c.end; ++z) sum = wrapped_sum(sum, row[z]);
                     }
                 to[place] = sum / static_cast<M>(divisor(a, b, c));
             });
@@ -383,15 +358,15 @@ void run_average(const Pooling& p, const Shape& s, const char* kernel, const voi
     });
 }
 
-void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, const void* grad_output,
-                          void* grad_input, WindowOf window_of, AverageDivisor divisor) {
+void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, const void* grad_output, void* grad_input,
+                          WindowOf window_of, AverageDivisor divisor) {
     for_wide(real_types, p.dtype, kernel, [&]<class M>(const Wide<M>& wide) {
         int64_t window = s.kernel[0] * s.kernel[1] * s.kernel[2];
         const Windows windows(s, window_of);
         for_planes(p.planes, s.in_space + s.out_space * window, [&](int64_t plane) {
             WidePlane<M> in(wide, wide.at(grad_output, plane * s.out_space), s.out_space);
             void* target = wide.at(grad_input, plane * s.in_space);
-            WideResult<M> out(wide, target, s.in_space);  // sums are stored in the type of the computation
+            WideResult<M> out(wide, target, s.in_space); // sums are stored in the type of the computation
             M* sums = out.elements;
             std::fill_n(sums, s.in_space, M{0});
             if (window_of == average_window) {
@@ -406,8 +381,7 @@ void run_average_gradient(const Pooling& p, const Shape& s, const char* kernel, 
                 for (int64_t x = a.begin; x < a.end; ++x)
                     for (int64_t y = b.begin; y < b.end; ++y) {
                         M* row = sums + (x * s.in[1] + y) * s.in[2];
-                        for (int64_t z = c.begin; z < c.end; ++z)
-                            row[z] = wrapped_sum(row[z], share);
+                        for (int64_t z = c.begin; z < c.end; ++z) row[z] = wrapped_sum(row[z], share);
                     }
             });
             out.finish(target, s.in_space);
@@ -428,8 +402,8 @@ void max_pool(const Pooling& p, const void* input, void* output, int64_t* indice
     run_max(p, Shape(p), "max_pool2d", input, output, indices, max_window);
 }
 
-void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t out_space, const void* grad_output,
-                       const int64_t* indices, void* grad_input) {
+void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t out_space, const void* grad_output, const int64_t* indices,
+                       void* grad_input) {
     for_type(real_types, dtype, "max_pool2d_backward", [&](auto type) {
         using T = decltype(type);
         for_planes(planes, in_space + out_space, [&](int64_t plane) {
@@ -438,15 +412,13 @@ void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t ou
             T* to = static_cast<T*>(grad_input) + plane * in_space;
             std::fill_n(to, in_space, T{});
             for (int64_t i = 0; i < out_space; ++i)
-                if (index[i] >= 0 && index[i] < in_space)
-                    to[index[i]] = store_as<T>(load(to[index[i]]) + load(from[i]));
+                if (index[i] >= 0 && index[i] < in_space) to[index[i]] = store_as<T>(load(to[index[i]]) + load(from[i]));
         });
     });
 }
 
 void avg_pool(const Pooling& p, const void* input, void* output) {
-    run_average(p, Shape(p), "avg_pool2d", input, output, average_window,
-                AverageDivisor{p.divisor_override, p.count_include_pad});
+    run_average(p, Shape(p), "avg_pool2d", input, output, average_window, AverageDivisor{p.divisor_override, p.count_include_pad});
 }
 
 void avg_pool_gradient(const Pooling& p, const void* grad_output, void* grad_input) {

@@ -24,8 +24,8 @@ int64_t pooling_out(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
 
 void max_pool(const Pooling& shape, const void* input, void* output, int64_t* indices);
 /// Overwrites grad_input. For max_pool, adaptive_max_pool and any other pooling with indices.
-void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t out_space, const void* grad_output,
-                       const int64_t* indices, void* grad_input);
+void max_pool_gradient(DType dtype, int64_t planes, int64_t in_space, int64_t out_space, const void* grad_output, const int64_t* indices,
+                       void* grad_input);
 void avg_pool(const Pooling& shape, const void* input, void* output);
 void avg_pool_gradient(const Pooling& shape, const void* grad_output, void* grad_input);
 

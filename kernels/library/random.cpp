@@ -55,8 +55,7 @@ Walk walk_of(const RandomOut& out, const int64_t* other) {
     }
     int last = 0;
     for (int d = 1; d < walk.ndim; ++d) {
-        if (walk.strides[d] == walk.strides[last] * walk.sizes[last] &&
-            (!other || walk.other[d] == walk.other[last] * walk.sizes[last])) {
+        if (walk.strides[d] == walk.strides[last] * walk.sizes[last] && (!other || walk.other[d] == walk.other[last] * walk.sizes[last])) {
             walk.sizes[last] *= walk.sizes[d];
         } else {
             ++last;
@@ -70,8 +69,7 @@ Walk walk_of(const RandomOut& out, const int64_t* other) {
 }
 
 // Calls row(offset, other_offset, count, stride, other_stride) for every innermost row.
-template <class Row>
-void for_rows(const Walk& walk, Row row) {
+template <class Row> void for_rows(const Walk& walk, Row row) {
     int64_t index[max_dims] = {}, offset = 0, other = 0;
     for (;;) {
         row(offset, other, walk.sizes[0], walk.strides[0], walk.other[0]);
@@ -116,8 +114,7 @@ void fill_words(Types<T...> types, const char* kernel, const RandomOut& out, Gen
     fill_chunks<M>(types, kernel, out, generator, [&](M* values, int64_t n) {
         uint32_t words[chunk * W];
         generator.random(words, static_cast<size_t>(n * W));
-        for (int64_t i = 0; i < n; ++i)
-            values[i] = make(words + i * W);
+        for (int64_t i = 0; i < n; ++i) values[i] = make(words + i * W);
     });
 }
 
@@ -125,15 +122,12 @@ void fill_words(Types<T...> types, const char* kernel, const RandomOut& out, Gen
 template <class... T, class Draw>
 void fill_serial(Types<T...> types, const char* kernel, const RandomOut& out, Generator& generator, Draw draw) {
     fill_chunks<double>(types, kernel, out, generator, [&](double* values, int64_t n) {
-        for (int64_t i = 0; i < n; ++i)
-            values[i] = draw();
+        for (int64_t i = 0; i < n; ++i) values[i] = draw();
     });
 }
 
 inline uint64_t wide(const uint32_t* words) { return static_cast<uint64_t>(words[0]) << 32 | words[1]; }
-inline float to_uniform_float(uint32_t word) {
-    return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f;
-}
+inline float to_uniform_float(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f; }
 inline double to_uniform_double(const uint32_t* words) {
     return static_cast<double>(static_cast<int64_t>(wide(words) & ((1ull << 53) - 1))) * 0x1p-53;
 }
@@ -161,20 +155,16 @@ void normal_block_double(double* data, double mean, double deviation) {
 }
 
 // The contiguous form for 16 elements or more: blocks of 16, and the last 16 drawn again if the size is no multiple.
-template <class T>
-void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, Generator& generator) {
+template <class T> void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, Generator& generator) {
     GeneratorLock guard(generator);
     if constexpr (std::is_same_v<T, double>) {
         uint32_t words[chunk * 2];
         auto draw = [&](double* to, int64_t n) {
             generator.random(words, static_cast<size_t>(n) * 2);
-            for (int64_t i = 0; i < n; ++i)
-                to[i] = to_uniform_double(words + 2 * i);
+            for (int64_t i = 0; i < n; ++i) to[i] = to_uniform_double(words + 2 * i);
         };
-        for (int64_t begin = 0; begin < count; begin += chunk)
-            draw(data + begin, std::min(chunk, count - begin));
-        for (int64_t i = 0; i + 16 <= count; i += 16)
-            normal_block_double(data + i, mean, deviation);
+        for (int64_t begin = 0; begin < count; begin += chunk) draw(data + begin, std::min(chunk, count - begin));
+        for (int64_t i = 0; i + 16 <= count; i += 16) normal_block_double(data + i, mean, deviation);
         if (count % 16) {
             draw(data + count - 16, 16);
             normal_block_double(data + count - 16, mean, deviation);
@@ -186,18 +176,15 @@ void fill_normal_blocks(T* data, int64_t count, double mean, double deviation, G
         float buffer[chunk];
         auto draw = [&](float* to, int64_t n) {
             generator.random(words, static_cast<size_t>(n));
-            for (int64_t i = 0; i < n; ++i)
-                to[i] = to_uniform_float(words[i]);
+            for (int64_t i = 0; i < n; ++i) to[i] = to_uniform_float(words[i]);
         };
         auto put = [&](T* to, int64_t n) {
             draw(buffer, n);
             transform(buffer, n / 16, m, s);
-            for (int64_t i = 0; i < n; ++i)
-                to[i] = store_as<T>(buffer[i]);
+            for (int64_t i = 0; i < n; ++i) to[i] = store_as<T>(buffer[i]);
         };
         int64_t whole = count & ~int64_t{15};
-        for (int64_t begin = 0; begin < whole; begin += chunk)
-            put(data + begin, std::min(chunk, whole - begin));
+        for (int64_t begin = 0; begin < whole; begin += chunk) put(data + begin, std::min(chunk, whole - begin));
         if (count % 16) {
             // Float draws the tail's uniform numbers with the rest and drops them. The half types never draw them.
             if constexpr (std::is_same_v<T, float>) draw(buffer, count - whole);
@@ -226,16 +213,12 @@ void fill_uniform(const RandomOut& out, double from, double to, Generator& gener
                 int64_t n = std::min(chunk, count - begin);
                 generator.random(words, static_cast<size_t>(n * words_each));
                 for (int64_t i = 0; i < n; ++i) {
-                    if constexpr (words_each == 2)
-                        values[i] = to_uniform_double(words + 2 * i);
-                    else
-                        values[i] = to_uniform_float(words[i]);
+                    if constexpr (words_each == 2) values[i] = to_uniform_double(words + 2 * i);
+                    else values[i] = to_uniform_float(words[i]);
                 }
                 if (low != 0 || range != 1) {
-                    if constexpr (words_each == 2)
-                        random_steps().affine_double(values, n, range, low);
-                    else
-                        random_steps().affine_float(values, n, range, low);
+                    if constexpr (words_each == 2) random_steps().affine_double(values, n, range, low);
+                    else random_steps().affine_float(values, n, range, low);
                 }
                 T* place = data + offset + begin * stride;
                 for (int64_t i = 0; i < n; ++i) {
@@ -253,8 +236,7 @@ void fill_normal(const RandomOut& out, double mean, double deviation, Generator&
         return for_type(FloatingTypes{}, out.dtype, kernel, [&](auto type) {
             fill_normal_blocks(static_cast<decltype(type)*>(out.data), out.count, mean, deviation, generator);
         });
-    fill_serial(FloatingTypes{}, kernel, out, generator,
-                [&] { return std::fma(generator.normal_double(), deviation, mean); });
+    fill_serial(FloatingTypes{}, kernel, out, generator, [&] { return std::fma(generator.normal_double(), deviation, mean); });
 }
 
 void fill_log_normal(const RandomOut& out, double mean, double deviation, Generator& generator) {
@@ -263,9 +245,8 @@ void fill_log_normal(const RandomOut& out, double mean, double deviation, Genera
 }
 
 void fill_cauchy(const RandomOut& out, double median, double sigma, Generator& generator) {
-    fill_serial(FloatingTypes{}, "cauchy_cpu", out, generator, [&] {
-        return std::fma(sigma, std::tan(3.14159265358979323846 * (generator.uniform_double() - 0.5)), median);
-    });
+    fill_serial(FloatingTypes{}, "cauchy_cpu", out, generator,
+                [&] { return std::fma(sigma, std::tan(3.14159265358979323846 * (generator.uniform_double() - 0.5)), median); });
 }
 
 void fill_exponential(const RandomOut& out, double lambda, Generator& generator) {
@@ -281,96 +262,69 @@ void fill_bernoulli(const RandomOut& out, double probability, Generator& generat
                            [=](const uint32_t* w) { return (wide(w) & ((1ull << 53) - 1)) < limit; });
 }
 
-void fill_bernoulli(const RandomOut& out, const void* probability, DType probability_dtype,
-                    const int64_t* probability_strides, Generator& generator) {
+void fill_bernoulli(const RandomOut& out, const void* probability, DType probability_dtype, const int64_t* probability_strides,
+                    Generator& generator) {
     if (out.count == 0) return;
     Store<int64_t> store = find_store<int64_t>(bool_types, out.dtype, "bernoulli_tensor_cpu_self_");
     for_wide(FloatingTypes{}, probability_dtype, "bernoulli_tensor_cpu_p_", [&]<class P>(const Wide<P>& wide) {
         auto bytes = static_cast<int64_t>(item_size(out.dtype));
         Scratch<P> chances(chunk);
         GeneratorLock guard(generator);
-        for_rows(walk_of(out, probability_strides), [&](int64_t offset, int64_t other, int64_t count, int64_t stride,
-                                                        int64_t other_stride) {
-            constexpr int words_each = std::is_same_v<P, double> ? 2 : 1;
-            uint32_t words[chunk * words_each];
-            int64_t values[chunk];
-            for (int64_t begin = 0; begin < count; begin += chunk) {
-                int64_t n = std::min(chunk, count - begin);
-                wide.load(wide.at(probability, other + begin * other_stride), other_stride, chances.data, n);
-                bool good = true;
-                for (int64_t i = 0; i < n; ++i)
-                    good &= chances[i] >= 0 && chances[i] <= 1;
-                KINDLING_CHECK(Runtime, good, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
-                generator.random(words, static_cast<size_t>(n * words_each));
-                for (int64_t i = 0; i < n; ++i) {
-                    if constexpr (words_each == 2)
-                        values[i] = to_uniform_double(words + 2 * i) < chances[i];
-                    else
-                        values[i] = to_uniform_float(words[i]) < chances[i];
-                }
-                store(static_cast<char*>(out.data) + (offset + begin * stride) * bytes, stride, values, n);
-            }
-        });
+        for_rows(walk_of(out, probability_strides),
+                 [&](int64_t offset, int64_t other, int64_t count, int64_t stride, int64_t other_stride) {
+                     constexpr int words_each = std::is_same_v<P, double> ? 2 : 1;
+                     uint32_t words[chunk * words_each];
+                     int64_t values[chunk];
+                     for (int64_t begin = 0; begin < count; begin += chunk) {
+                         int64_t n = std::min(chunk, count - begin);
+                         wide.load(wide.at(probability, other + begin * other_stride), other_stride, chances.data, n);
+                         bool good = true;
+                         for (int64_t i = 0; i < n; ++i) good &= chances[i] >= 0 && chances[i] <= 1;
+                         KINDLING_CHECK(Runtime, good, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+                         generator.random(words, static_cast<size_t>(n * words_each));
+                         for (int64_t i = 0; i < n; ++i) {
+                             if constexpr (words_each == 2) values[i] = to_uniform_double(words + 2 * i) < chances[i];
+                             else values[i] = to_uniform_float(words[i]) < chances[i];
+                         }
+                         store(static_cast<char*>(out.data) + (offset + begin * stride) * bytes, stride, values, n);
+                     }
+                 });
     });
 }
 
 void fill_geometric(const RandomOut& out, double probability, Generator& generator) {
     double scale = std::log1p(-probability);
-    fill_serial(real_types, "geometric_cpu", out, generator,
-                [&] { return std::ceil(std::log(generator.uniform_double()) / scale); });
+    fill_serial(real_types, "geometric_cpu", out, generator, [&] { return std::ceil(std::log(generator.uniform_double()) / scale); });
 }
 
 void fill_random(const RandomOut& out, Generator& generator) {
     constexpr const char* kernel = "random_kernel_cpu";
-    uint64_t mask = 0, values = 0;  // the values are those under a mask, or the first so many
+    uint64_t mask = 0, values = 0; // the values are those under a mask, or the first so many
     switch (out.dtype) {
-    case DType::Bool:
-        mask = 1;
-        break;
-    case DType::UInt8:
-        mask = UINT8_MAX;
-        break;
-    case DType::Int8:
-        mask = INT8_MAX;
-        break;
-    case DType::Int16:
-        mask = INT16_MAX;
-        break;
-    case DType::Int32:
-        mask = INT32_MAX;
-        break;
-    case DType::Int64:
-        mask = INT64_MAX;
-        break;
-    case DType::Float64:
-        values = (1ull << 53) + 1;
-        break;
-    case DType::Float32:
-        values = (1u << 24) + 1;
-        break;
-    case DType::Float16:
-        values = (1u << 11) + 1;
-        break;
-    default:
-        values = (1u << 8) + 1;
+    case DType::Bool: mask = 1; break;
+    case DType::UInt8: mask = UINT8_MAX; break;
+    case DType::Int8: mask = INT8_MAX; break;
+    case DType::Int16: mask = INT16_MAX; break;
+    case DType::Int32: mask = INT32_MAX; break;
+    case DType::Int64: mask = INT64_MAX; break;
+    case DType::Float64: values = (1ull << 53) + 1; break;
+    case DType::Float32: values = (1u << 24) + 1; break;
+    case DType::Float16: values = (1u << 11) + 1; break;
+    default: values = (1u << 8) + 1;
     }
     auto make = [=](uint64_t word) { return static_cast<int64_t>(mask ? word & mask : word % values); };
     if (out.dtype == DType::Float64 || out.dtype == DType::Int64)
         fill_words<int64_t, 2>(bool_types, kernel, out, generator, [=](const uint32_t* w) { return make(wide(w)); });
-    else
-        fill_words<int64_t, 1>(bool_types, kernel, out, generator, [=](const uint32_t* w) { return make(w[0]); });
+    else fill_words<int64_t, 1>(bool_types, kernel, out, generator, [=](const uint32_t* w) { return make(w[0]); });
 }
 
 void fill_random(const RandomOut& out, int64_t from, uint64_t range, Generator& generator) {
     constexpr const char* kernel = "random_from_to_kernel_cpu";
     constexpr auto types = bool_types + WideUnsigned{};
-    if (range == 0)
-        fill_words<int64_t, 2>(types, kernel, out, generator,
-                               [](const uint32_t* w) { return static_cast<int64_t>(wide(w)); });
+    if (range == 0) fill_words<int64_t, 2>(types, kernel, out, generator, [](const uint32_t* w) { return static_cast<int64_t>(wide(w)); });
     else if (range >= 1ull << 28)
-        fill_words<int64_t, 2>(types, kernel, out, generator, [=](const uint32_t* w) {
-            return static_cast<int64_t>(wide(w) % range + static_cast<uint64_t>(from));
-        });
+        fill_words<int64_t, 2>(types, kernel, out, generator,
+                               [=](const uint32_t* w) { return static_cast<int64_t>(wide(w) % range + static_cast<uint64_t>(from)); });
     else
         fill_words<int64_t, 1>(types, kernel, out, generator, [=, range32 = static_cast<uint32_t>(range)](auto* w) {
             return static_cast<int64_t>(w[0] % range32 + static_cast<uint64_t>(from));
@@ -384,8 +338,7 @@ void fill_permutation(void* data, DType dtype, int64_t n, Generator& generator) 
     {
         GeneratorLock guard(generator);
         if (n < std::numeric_limits<uint32_t>::max() / 20) {
-            for (int64_t i = 0; i < n; ++i)
-                out[i] = i;
+            for (int64_t i = 0; i < n; ++i) out[i] = i;
             for (int64_t i = 0; i + 1 < n; ++i) {
                 int64_t other = i + static_cast<int64_t>(generator.random() % static_cast<uint32_t>(n - i));
                 std::swap(out[i], out[other]);
@@ -401,8 +354,8 @@ void fill_permutation(void* data, DType dtype, int64_t n, Generator& generator) 
     if (out != data) store(data, 1, out, n);
 }
 
-void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype, int64_t rows, int64_t categories,
-                                  int64_t samples, Generator& generator) {
+void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype, int64_t rows, int64_t categories, int64_t samples,
+                                  Generator& generator) {
     for_wide(FloatingTypes{}, dtype, "multinomial", [&]<class M>(const Wide<M>& wide) {
         Scratch<M> cumulative(categories);
         GeneratorLock guard(generator);
@@ -411,26 +364,22 @@ void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype
             M sum = 0;
             for (int64_t j = 0; j < categories; ++j) {
                 M value = cumulative[j];
-                KINDLING_CHECK(Runtime, value >= 0,
-                               "invalid multinomial distribution (encountering probability entry < 0)");
+                KINDLING_CHECK(Runtime, value >= 0, "invalid multinomial distribution (encountering probability entry < 0)");
                 KINDLING_CHECK(Runtime, std::isfinite(value),
                                "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
                 sum += value;
                 cumulative[j] = sum;
             }
             KINDLING_CHECK(Runtime, sum > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
-            for (int64_t j = 0; j < categories; ++j)
-                cumulative[j] /= sum;
+            for (int64_t j = 0; j < categories; ++j) cumulative[j] /= sum;
             cumulative[categories - 1] = 1;
             for (int64_t i = 0; i < samples; ++i) {
                 double sample = generator.uniform_double();
                 int64_t left = 0, right = categories;
                 while (right - left > 0) {
                     int64_t middle = left + (right - left) / 2;
-                    if (cumulative[middle] < sample)
-                        left = middle + 1;
-                    else
-                        right = middle;
+                    if (cumulative[middle] < sample) left = middle + 1;
+                    else right = middle;
                 }
                 out[i] = left;
             }

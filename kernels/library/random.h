@@ -34,8 +34,8 @@ void fill_exponential(const RandomOut& out, double lambda, Generator& generator)
 void fill_bernoulli(const RandomOut& out, double probability, Generator& generator);
 /// `probability` is float16, bfloat16, float32 or float64. It is read by `probability_strides` over out's sizes (null:
 /// both contiguous).
-void fill_bernoulli(const RandomOut& out, const void* probability, DType probability_dtype,
-                    const int64_t* probability_strides, Generator& generator);
+void fill_bernoulli(const RandomOut& out, const void* probability, DType probability_dtype, const int64_t* probability_strides,
+                    Generator& generator);
 /// Not for bool.
 void fill_geometric(const RandomOut& out, double probability, Generator& generator);
 /// random_(): all non-negative values of an integer type; [0, 2^digits] for floating ones.
@@ -49,8 +49,8 @@ void fill_permutation(void* data, DType dtype, int64_t n, Generator& generator);
 /// `samples` draws with replacement from each of `rows` contiguous rows of `categories` weights (floating dtypes).
 /// Throws RuntimeError for weights that are negative, infinite or nan and for rows that sum to 0.
 /// Draws without replacement, and single ones, are topk(weights / exponential).
-void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype, int64_t rows, int64_t categories,
-                                  int64_t samples, Generator& generator);
+void multinomial_with_replacement(int64_t* out, const void* weights, DType dtype, int64_t rows, int64_t categories, int64_t samples,
+                                  Generator& generator);
 
 // Samplers over contiguous arrays of one floating dtype.
 void standard_gamma(void* out, const void* alpha, DType dtype, int64_t count, Generator& generator);

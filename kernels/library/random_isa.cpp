@@ -70,21 +70,17 @@ void normal_blocks(float* data, int64_t blocks, float mean, float deviation) {
             first[j] = fused(radius * cosine, deviation, mean);
             second[j] = fused(radius * sine, deviation, mean);
         }
-        for (int j = 0; j < 8; ++j)
-            data[j] = first[j];
-        for (int j = 0; j < 8; ++j)
-            data[j + 8] = second[j];
+        for (int j = 0; j < 8; ++j) data[j] = first[j];
+        for (int j = 0; j < 8; ++j) data[j + 8] = second[j];
     }
 }
 
 void affine_float(float* data, int64_t count, float scale, float offset) {
-    for (int64_t i = 0; i < count; ++i)
-        data[i] = __builtin_fmaf(data[i], scale, offset);
+    for (int64_t i = 0; i < count; ++i) data[i] = __builtin_fmaf(data[i], scale, offset);
 }
 
 void affine_double(double* data, int64_t count, double scale, double offset) {
-    for (int64_t i = 0; i < count; ++i)
-        data[i] = __builtin_fma(data[i], scale, offset);
+    for (int64_t i = 0; i < count; ++i) data[i] = __builtin_fma(data[i], scale, offset);
 }
 
 } // namespace

@@ -13,14 +13,8 @@ struct RandomSteps {
     void (*affine_double)(double* data, int64_t count, double scale, double offset);
 };
 
-namespace isa_baseline {
-extern const RandomSteps random_steps;
-}
-namespace isa_avx2 {
-extern const RandomSteps random_steps;
-}
-namespace isa_avx512 {
-extern const RandomSteps random_steps;
-}
+namespace isa_baseline { extern const RandomSteps random_steps; }
+namespace isa_avx2 { extern const RandomSteps random_steps; }
+namespace isa_avx512 { extern const RandomSteps random_steps; }
 
 } // namespace kindling::library

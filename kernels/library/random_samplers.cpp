@@ -20,8 +20,7 @@ namespace {
 }
 
 // Constants are float on purpose: the parameter's own precision decides the acceptance.
-template <class T>
-double gamma_sample(T alpha, Generator& generator) {
+template <class T> double gamma_sample(T alpha, Generator& generator) {
     double scale = 1;
     if (alpha < T(1.0f)) {
         if (alpha == T(0.0f)) return 0;
@@ -37,8 +36,7 @@ double gamma_sample(T alpha, Generator& generator) {
             y = 1.0f + c * x;
         } while (y <= 0);
         const double v = y * y * y, u = 1 - generator.uniform_double(), xx = x * x;
-        if (u < 1.0f - 0.0331f * xx * xx || std::log(u) < 0.5f * xx + d * (1.0f - v + std::log(v)))
-            return scale * d * v;
+        if (u < 1.0f - 0.0331f * xx * xx || std::log(u) < 0.5f * xx + d * (1.0f - v + std::log(v))) return scale * d * v;
     }
 }
 
@@ -60,9 +58,7 @@ double digamma(double x) {
     if (x < 1e17) {
         // The asymptotic series: Bernoulli numbers over 2 k.
         double z = 1 / (x * x);
-        tail =
-            z * (1.0 / 12 -
-                 z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+        tail = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
     }
     return result + std::log(x) - 0.5 / x - tail + added;
 }
@@ -113,8 +109,7 @@ double gamma_gradient(double alpha, double x) {
     if (alpha > 8) {
         if (0.9f * alpha <= x && x <= 1.1f * alpha) {
             double top = 1 + 24 * alpha * (1 + 12 * alpha);
-            double rest =
-                1440 * (alpha * alpha) + 6 * x * (53 - 120 * x) - 65 * x * x / alpha + alpha * (107 + 3600 * x);
+            double rest = 1440 * (alpha * alpha) + 6 * x * (53 - 120 * x) - 65 * x * x / alpha + alpha * (107 + 3600 * x);
             return top * rest / (1244160 * (alpha * alpha) * (alpha * alpha));
         }
         double root = std::sqrt(8 * alpha), near = root / (alpha - x);
@@ -128,12 +123,10 @@ double gamma_gradient(double alpha, double x) {
     static constexpr double fit[3][8] = {
         {0.16009398, -0.094634809, 0.025146376, -0.0030648343, 1, 0.32668115, 0.10406089, 0.0014179084},
         {0.53487893, 0.1298071, 0.065735949, -0.0015649758, 0.16639465, 0.020070113, -0.0035938915, -0.00058392623},
-        {0.040121004, -0.0065914022, -0.0026286047, -0.0013441777, 0.017050642, -0.0021309326, 0.00085092367,
-         -1.5247877e-07},
+        {0.040121004, -0.0065914022, -0.0026286047, -0.0013441777, 0.017050642, -0.0021309326, 0.00085092367, -1.5247877e-07},
     };
     double c[8];
-    for (int i = 0; i < 8; ++i)
-        c[i] = fit[0][i] + u * (fit[1][i] + u * fit[2][i]);
+    for (int i = 0; i < 8; ++i) c[i] = fit[0][i] + u * (fit[1][i] + u * fit[2][i]);
     double p = c[0] + v * (c[1] + v * (c[2] + v * c[3])), q = c[4] + v * (c[5] + v * (c[6] + v * c[7]));
     return std::exp(p / q);
 }
@@ -149,9 +142,7 @@ double poisson_sample(double rate, Generator& generator) {
             double k = std::floor((2 * a / us + b) * u + rate + 0.43);
             if (us >= 0.07 && v <= limit) return k;
             if (k < 0 || (us < 0.013 && v > us)) continue;
-            if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <=
-                -rate + k * log_rate - std::lgamma(k + 1))
-                return k;
+            if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= -rate + k * log_rate - std::lgamma(k + 1)) return k;
         }
     }
     if (rate == 0) return 0;
@@ -164,16 +155,14 @@ double poisson_sample(double rate, Generator& generator) {
 }
 
 double stirling_tail(double k) {
-    static constexpr double tail[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
-                                      0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
-                                      0.00925546218271273, 0.00833056343336287};
+    static constexpr double tail[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+                                      0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287};
     if (k <= 9) return tail[static_cast<int>(k)];
     double square = (k + 1) * (k + 1);
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }
 
-template <class T>
-T binomial_few(T trials, T probability, Generator& generator) {
+template <class T> T binomial_few(T trials, T probability, Generator& generator) {
     double sum = 0, log_miss = std::log1p(-probability);
     for (T hits = 0;; hits = hits + 1) {
         sum += std::ceil(std::log(generator.uniform_double()) / log_miss);
@@ -181,8 +170,7 @@ T binomial_few(T trials, T probability, Generator& generator) {
     }
 }
 
-template <class T>
-T binomial_many(T trials, T probability, Generator& generator) {
+template <class T> T binomial_many(T trials, T probability, Generator& generator) {
     const double deviation = std::sqrt(trials * probability * (1 - probability));
     const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * probability;
     const double c = trials * probability + 0.5, limit = 0.92 - 4.2 / b, odds = probability / (1 - probability);
@@ -195,27 +183,24 @@ T binomial_many(T trials, T probability, Generator& generator) {
         v = std::log(v * alpha / (a / (us * us) + b));
         double bound = (middle + 0.5) * std::log((middle + 1) / (odds * (trials - middle + 1))) +
                        (trials + 1) * std::log((trials - middle + 1) / (trials - k + 1)) +
-                       (k + 0.5) * std::log(odds * (trials - k + 1) / (k + 1)) + stirling_tail(middle) +
-                       stirling_tail(trials - middle) - stirling_tail(k) - stirling_tail(trials - k);
+                       (k + 0.5) * std::log(odds * (trials - k + 1) / (k + 1)) + stirling_tail(middle) + stirling_tail(trials - middle) -
+                       stirling_tail(k) - stirling_tail(trials - k);
         if (v <= bound) return k;
     }
 }
 
-template <class T>
-T binomial_sample(T trials, T probability, Generator& generator) {
+template <class T> T binomial_sample(T trials, T probability, Generator& generator) {
     if (trials <= 0 || probability <= 0) return 0;
     if (probability >= 1) return trials;
     // With NaN trials no number of hits exceeds them: the sum in binomial_few would never end.
     if (probability != probability || trials != trials) return std::numeric_limits<T>::quiet_NaN();
     bool turned = probability > T(0.5);
     if (turned) probability = static_cast<T>(1.0 - probability);
-    T hits = trials * probability >= 10 ? binomial_many(trials, probability, generator)
-                                        : binomial_few(trials, probability, generator);
+    T hits = trials * probability >= 10 ? binomial_many(trials, probability, generator) : binomial_few(trials, probability, generator);
     return turned ? trials - hits : hits;
 }
 
-template <class F>
-void for_float_and_double(DType dtype, const char* kernel, F f) {
+template <class F> void for_float_and_double(DType dtype, const char* kernel, F f) {
     if (dtype == DType::Float32) return f(float{});
     if (dtype == DType::Float64) return f(double{});
     refuse(kernel, dtype);
@@ -248,8 +233,7 @@ void standard_gamma_gradient(void* out, const void* alpha, const void* sample, D
     for_float_and_double(dtype, "_standard_gamma_grad_cpu", [&](auto type) {
         using T = decltype(type);
         for (int64_t i = 0; i < count; ++i)
-            static_cast<T*>(out)[i] =
-                static_cast<T>(gamma_gradient(static_cast<const T*>(alpha)[i], static_cast<const T*>(sample)[i]));
+            static_cast<T*>(out)[i] = static_cast<T>(gamma_gradient(static_cast<const T*>(alpha)[i], static_cast<const T*>(sample)[i]));
     });
 }
 
@@ -258,31 +242,23 @@ void poisson(void* out, const void* rate, DType dtype, int64_t count, Generator&
         using T = decltype(type);
         GeneratorLock guard(generator);
         for (int64_t i = 0; i < count; ++i)
-            static_cast<T*>(out)[i] =
-                store_as<T>(poisson_sample(static_cast<double>(load(static_cast<const T*>(rate)[i])), generator));
+            static_cast<T*>(out)[i] = store_as<T>(poisson_sample(static_cast<double>(load(static_cast<const T*>(rate)[i])), generator));
     };
     switch (dtype) {
-    case DType::Float32:
-        return run(float{});
-    case DType::Float64:
-        return run(double{});
-    case DType::Float16:
-        return run(Half{});
-    case DType::BFloat16:
-        return run(BFloat16{});
-    default:
-        refuse("poisson_cpu", dtype);
+    case DType::Float32: return run(float{});
+    case DType::Float64: return run(double{});
+    case DType::Float16: return run(Half{});
+    case DType::BFloat16: return run(BFloat16{});
+    default: refuse("poisson_cpu", dtype);
     }
 }
 
-void binomial(void* out, const void* trials, const void* probability, DType dtype, int64_t count,
-              Generator& generator) {
+void binomial(void* out, const void* trials, const void* probability, DType dtype, int64_t count, Generator& generator) {
     for_float_and_double(dtype, "binomial_cpu", [&](auto type) {
         using T = decltype(type);
         GeneratorLock guard(generator);
         for (int64_t i = 0; i < count; ++i)
-            static_cast<T*>(out)[i] =
-                binomial_sample(static_cast<const T*>(trials)[i], static_cast<const T*>(probability)[i], generator);
+            static_cast<T*>(out)[i] = binomial_sample(static_cast<const T*>(trials)[i], static_cast<const T*>(probability)[i], generator);
     });
 }
 
@@ -292,12 +268,11 @@ void dirichlet(void* out, const void* alpha, DType dtype, int64_t rows, int64_t 
         GeneratorLock guard(generator);
         Scratch<double> gamma(rows * width);
         for (int64_t i = 0; i < rows * width; ++i)
-            gamma[i] = std::max(std::numeric_limits<double>::min(),   // also for float32: a small alpha gives less than it holds
+            gamma[i] = std::max(std::numeric_limits<double>::min(), // also for float32: a small alpha gives less than it holds
                                 gamma_sample<double>(static_cast<const T*>(alpha)[i], generator));
         for (int64_t row = 0; row < rows; ++row) {
             double sum = 0;
-            for (int64_t j = 0; j < width; ++j)
-                sum += gamma[row * width + j];
+            for (int64_t j = 0; j < width; ++j) sum += gamma[row * width + j];
             for (int64_t j = 0; j < width; ++j) {
                 T share = static_cast<T>(gamma[row * width + j] / sum);
                 T most = std::nextafter(T{1}, T{0});

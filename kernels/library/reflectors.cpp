@@ -17,13 +17,15 @@
 namespace kindling::library {
 namespace {
 
-constexpr int64_t whole = 16;       // columns that are reflected one by one
-constexpr int64_t widest = 64;      // reflectors applied at once: of more, V'V costs what it saves
+constexpr int64_t whole = 16;  // columns that are reflected one by one
+constexpr int64_t widest = 64; // reflectors applied at once: of more, V'V costs what it saves
 
 int64_t rounded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
 void clear(char* at, int64_t bytes) { std::memset(at, 0, static_cast<size_t>(bytes)); }
-double get(DType dtype, const void* at) { return dtype == DType::Float32 ? static_cast<double>(*static_cast<const float*>(at)) : *static_cast<const double*>(at); }
+double get(DType dtype, const void* at) {
+    return dtype == DType::Float32 ? static_cast<double>(*static_cast<const float*>(at)) : *static_cast<const double*>(at);
+}
 
 /// A column of `rows` numbers of a matrix by columns becomes one of the identity.
 void make_unit(DType dtype, int64_t j, char* column, int64_t rows) {
@@ -42,33 +44,29 @@ void spell_out(DType dtype, int64_t m, int64_t j, const char* column, char* v, i
 const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
 
 /// Where the register begins that row j is in: a reflector has zeros before.
-template <class T>
-int64_t register_of(int64_t j) { return j / triangle_lanes<T> * triangle_lanes<T>; }
+template <class T> int64_t register_of(int64_t j) { return j / triangle_lanes<T> * triangle_lanes<T>; }
 
-template <class T>
-void reflect(int64_t j, const T* v, T tau, int64_t rows, T* x, int64_t count) {
+template <class T> void reflect(int64_t j, const T* v, T tau, int64_t rows, T* x, int64_t count) {
     const int64_t begin = register_of<T>(j);
     count = rounded(count, 4);
     if constexpr (sizeof(T) == 4) loops().reflect_float(v + begin, tau, rows - begin, x + begin, rows, count);
     else loops().reflect_double(v + begin, tau, rows - begin, x + begin, rows, count);
 }
 
-template <class T>
-T scale(T* x, int64_t count, T times) {
+template <class T> T scale(T* x, int64_t count, T times) {
     if constexpr (sizeof(T) == 4) return loops().scale_float(x, count, times);
     else return loops().scale_double(x, count, times);
 }
 
 /// LAPACK's larfg: makes v, without its 1, of the numbers below alpha, which becomes an element of R. Returns tau.
-template <class T>
-T make_reflector(T& alpha, T* x, int64_t count) {
-    constexpr int far = std::numeric_limits<T>::max_exponent / 32 * 25;     // squares beyond 2^far and 2^-far are not exact
+template <class T> T make_reflector(T& alpha, T* x, int64_t count) {
+    constexpr int far = std::numeric_limits<T>::max_exponent / 32 * 25; // squares beyond 2^far and 2^-far are not exact
     const T large = std::ldexp(T{1}, far), small = std::ldexp(T{1}, -far);
     T sum = scale(x, count, T{1}), scaled = 1, size = std::sqrt(sum + alpha * alpha);
     if (!(sum >= small && sum + alpha * alpha <= large)) {
         scaled = sum < small ? large : small;
         sum = scale(x, count, scaled);
-        if (sum == 0) return 0;     // nothing to reflect
+        if (sum == 0) return 0; // nothing to reflect
         size = std::hypot(alpha, std::sqrt(sum) / scaled);
     }
     const T beta = -std::copysign(size, alpha), tau = (beta - alpha) / beta;
@@ -77,15 +75,14 @@ T make_reflector(T& alpha, T* x, int64_t count) {
     return tau;
 }
 
-template <class T>
-void factor_columns(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+template <class T> void factor_columns(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
     const int64_t rows = rounded(m, triangle_lanes<T>), steps = std::min(m, n);
-    Scratch<T> x(rows * (n + 3));       // reflected by fours
+    Scratch<T> x(rows * (n + 3)); // reflected by fours
     for (int64_t j = 0; j < n; ++j) std::fill(std::copy_n(a + j * lda, m, x.data + j * rows), x.data + (j + 1) * rows, T{0});
     std::fill_n(x.data + n * rows, 3 * rows, T{0});
     for (int64_t j = 0; j < n; ++j) {
         T *column = a + j * lda, *v = x.data + j * rows;
-        std::copy_n(v, std::min(j + 1, m), column);     // what is R's already, and what it will make of the diagonal
+        std::copy_n(v, std::min(j + 1, m), column); // what is R's already, and what it will make of the diagonal
         if (j >= steps) continue;
         std::fill_n(v, j + 1, T{0});
         const int64_t begin = register_of<T>(j);
@@ -96,8 +93,7 @@ void factor_columns(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
     }
 }
 
-template <class T>
-void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
+template <class T> void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
     const int64_t rows = rounded(m, triangle_lanes<T>);
     Scratch<T> x(rows * (n + 3));
     std::fill_n(x.data + k * rows, (n + 3 - k) * rows, T{0});
@@ -116,10 +112,11 @@ void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* t
 class Reflectors {
 public:
     Reflectors(DType dtype, int64_t m, int64_t count, const char* a, int64_t lda, const char* tau)
-        : dtype_(dtype), item_(static_cast<int64_t>(item_size(dtype))), m_(m), count_(count), v_(m * count * item_), triangle_(count * count * item_) {
+        : dtype_(dtype), item_(static_cast<int64_t>(item_size(dtype))), m_(m), count_(count), v_(m * count * item_),
+          triangle_(count * count * item_) {
         for (int64_t j = 0; j < count; ++j) spell_out(dtype, m, j, a + j * lda * item_, v_.data + j * m * item_, m);
         multiply(dtype, count, count, m, {v_.data, m, 1}, {v_.data, 1, m}, {triangle_.data, count, 1}, false);
-        for (int64_t j = 0; j < count; ++j)     // infinite if nothing is reflected: then 0 is added
+        for (int64_t j = 0; j < count; ++j) // infinite if nothing is reflected: then 0 is added
             put_number(dtype, triangle_.data + j * (count + 1) * item_, 1 / get(dtype, tau + j * item_));
     }
     /// Multiplies `columns` columns by it, or by its transpose: the reflectors from the first on.

@@ -33,8 +33,10 @@ template <class T> void between_pixels(const Regions& r, T y, T x, std::vector<T
     const int64_t top = static_cast<int64_t>(y), left = static_cast<int64_t>(x);
     const int64_t below = std::min(top + 1, r.height - 1), right = std::min(left + 1, r.width - 1);
     const T ly = y - static_cast<T>(top), lx = x - static_cast<T>(left), hy = 1 - ly, hx = 1 - lx;
-    taps.insert(taps.end(), {{top * r.width + left, hy * hx}, {top * r.width + right, hy * lx},
-                             {below * r.width + left, ly * hx}, {below * r.width + right, ly * lx}});
+    taps.insert(taps.end(), {{top * r.width + left, hy * hx},
+                             {top * r.width + right, hy * lx},
+                             {below * r.width + left, ly * hx},
+                             {below * r.width + right, ly * lx}});
 }
 
 /// What the cells of a region read.
@@ -45,7 +47,7 @@ public:
                        static_cast<double>(given[0]), r.images);
         image = static_cast<int64_t>(given[0]);
         const T scale = static_cast<T>(r.scale), offset = r.is_sampled && r.half_pixel ? T(0.5) : T(0);
-        T begin[2], end[2];  // y, x
+        T begin[2], end[2]; // y, x
         for (int d = 0; d < 2; d++) {
             begin[d] = given[2 - d] * scale - offset;
             end[d] = given[4 - d] * scale - offset;
@@ -58,7 +60,8 @@ public:
             if (r.is_sampled) points[d] = r.sampling > 0 ? r.sampling : whole(std::ceil(cell[d]));
         }
         KINDLING_CHECK(Runtime, !r.is_sampled || points[0] <= 0 || points[1] <= (int64_t{1} << 31) / points[0],
-                       "a region of %g by %g pixels is too large to be sampled at each", static_cast<double>(end[0] - begin[0]), static_cast<double>(end[1] - begin[1]));
+                       "a region of %g by %g pixels is too large to be sampled at each", static_cast<double>(end[0] - begin[0]),
+                       static_cast<double>(end[1] - begin[1]));
     }
     /// The pixels that a cell covers in a dimension.
     void covered(int d, int64_t at, int64_t& first, int64_t& past) const {
@@ -91,7 +94,9 @@ private:
     struct Points {
         int64_t first, past;
         T begin;
-        T at(const Cells& c, int d, int64_t i) const { return begin + (static_cast<T>(i) + T(0.5)) * c.cell[d] / static_cast<T>(c.points[d]); }
+        T at(const Cells& c, int d, int64_t i) const {
+            return begin + (static_cast<T>(i) + T(0.5)) * c.cell[d] / static_cast<T>(c.points[d]);
+        }
     };
     Points points_of(int d, int64_t at, int64_t size) const {
         Points p{0, points[d], start[d] + static_cast<T>(at) * cell[d]};
@@ -102,7 +107,8 @@ private:
         return p;
     }
 
-    const int64_t omitted;  // torchvision's cells that are read by position never read the last row and column, though gradients are added there
+    const int64_t
+        omitted; // torchvision's cells that are read by position never read the last row and column, though gradients are added there
     const Regions& r;
     T start[2], cell[2];
     int64_t points[2] = {0, 0};
@@ -116,7 +122,9 @@ template <class T, class F> void each_cell(const Regions& r, const T* regions, i
             for (int64_t column = 0; column < r.columns; column++) f(cells, region, row, column);
     }
 }
-int64_t channel_of(const Regions& r, int64_t c, int64_t row, int64_t column) { return r.by_position ? (c * r.rows + row) * r.columns + column : c; }
+int64_t channel_of(const Regions& r, int64_t c, int64_t row, int64_t column) {
+    return r.by_position ? (c * r.rows + row) * r.columns + column : c;
+}
 int64_t cell_of(const Regions& r, int64_t region, int64_t c, int64_t row, int64_t column) {
     return ((region * r.cell_channels + c) * r.rows + row) * r.columns + column;
 }
@@ -132,22 +140,24 @@ template <class F> void by_regions(const Regions& r, F f) {
     parallel_for(0, r.count, std::max<int64_t>(1, 20000 / std::max<int64_t>(1, r.cell_channels * r.rows * r.columns * 16)), f);
 }
 
-}  // namespace
+} // namespace
 
 void region_means(const Regions& r, const void* input, const void* regions, void* output) {
     for_type(real_types, r.dtype, "region_means", [&](auto zero) {
         using T = decltype(zero);
         by_regions(r, [&](int64_t begin, int64_t end) {
             std::vector<Tap<T>> taps;
-            each_cell<T>(r, static_cast<const T*>(regions), begin, end, [&](const Cells<T>& cells, int64_t region, int64_t row, int64_t column) {
-                const T divisor = cells.read(row, column, taps);
-                for (int64_t c = 0; c < r.cell_channels; c++) {
-                    const T* plane = static_cast<const T*>(input) + (cells.image * r.channels + channel_of(r, c, row, column)) * r.height * r.width;
-                    T sum = 0;
-                    for (const Tap<T>& tap : taps) sum += tap.weight * plane[tap.place];
-                    static_cast<T*>(output)[cell_of(r, region, c, row, column)] = sum / divisor;
-                }
-            });
+            each_cell<T>(r, static_cast<const T*>(regions), begin, end,
+                         [&](const Cells<T>& cells, int64_t region, int64_t row, int64_t column) {
+                             const T divisor = cells.read(row, column, taps);
+                             for (int64_t c = 0; c < r.cell_channels; c++) {
+                                 const T* plane = static_cast<const T*>(input) +
+                                                  (cells.image * r.channels + channel_of(r, c, row, column)) * r.height * r.width;
+                                 T sum = 0;
+                                 for (const Tap<T>& tap : taps) sum += tap.weight * plane[tap.place];
+                                 static_cast<T*>(output)[cell_of(r, region, c, row, column)] = sum / divisor;
+                             }
+                         });
         });
     });
 }
@@ -160,14 +170,18 @@ void region_means_gradient(const Regions& r, const void* grad, const void* regio
         using T = decltype(zero);
         parallel_for(0, r.cell_channels, grain, [&](int64_t first, int64_t past) {
             std::vector<Tap<T>> taps;
-            each_cell<T>(r, static_cast<const T*>(regions), 0, r.count, [&](const Cells<T>& cells, int64_t region, int64_t row, int64_t column) {
-                const T divisor = cells.read(row, column, taps);
-                for (int64_t c = first; c < past; c++) {
-                    T* plane = static_cast<T*>(grad_input) + (cells.image * r.channels + channel_of(r, c, row, column)) * r.height * r.width;
-                    const T each = static_cast<const T*>(grad)[cell_of(r, region, c, row, column)] / divisor;
-                    for (const Tap<T>& tap : taps) plane[tap.place] += tap.weight * each;
-                }
-            }, true);
+            each_cell<T>(
+                r, static_cast<const T*>(regions), 0, r.count,
+                [&](const Cells<T>& cells, int64_t region, int64_t row, int64_t column) {
+                    const T divisor = cells.read(row, column, taps);
+                    for (int64_t c = first; c < past; c++) {
+                        T* plane =
+                            static_cast<T*>(grad_input) + (cells.image * r.channels + channel_of(r, c, row, column)) * r.height * r.width;
+                        const T each = static_cast<const T*>(grad)[cell_of(r, region, c, row, column)] / divisor;
+                        for (const Tap<T>& tap : taps) plane[tap.place] += tap.weight * each;
+                    }
+                },
+                true);
         });
     });
 }
@@ -176,22 +190,23 @@ void region_maxima(const Regions& r, const void* input, const void* regions, voi
     for_type(real_types, r.dtype, "region_maxima", [&](auto zero) {
         using T = decltype(zero);
         by_regions(r, [&](int64_t begin, int64_t end) {
-            each_cell<T>(r, static_cast<const T*>(regions), begin, end, [&](const Cells<T>& cells, int64_t region, int64_t row, int64_t column) {
-                int64_t top, bottom, left, right;
-                cells.covered(0, row, top, bottom);
-                cells.covered(1, column, left, right);
-                for (int64_t c = 0; c < r.cell_channels; c++) {
-                    const T* plane = static_cast<const T*>(input) + (cells.image * r.channels + c) * r.height * r.width;
-                    T most = top < bottom && left < right ? std::numeric_limits<T>::lowest() : 0;
-                    int64_t place = -1;
-                    for (int64_t y = top; y < bottom; y++)
-                        for (int64_t x = left; x < right; x++)
-                            if (plane[y * r.width + x] > most) most = plane[place = y * r.width + x];
-                    const int64_t cell = cell_of(r, region, c, row, column);
-                    static_cast<T*>(output)[cell] = most;
-                    places[cell] = static_cast<int32_t>(place);
-                }
-            });
+            each_cell<T>(r, static_cast<const T*>(regions), begin, end,
+                         [&](const Cells<T>& cells, int64_t region, int64_t row, int64_t column) {
+                             int64_t top, bottom, left, right;
+                             cells.covered(0, row, top, bottom);
+                             cells.covered(1, column, left, right);
+                             for (int64_t c = 0; c < r.cell_channels; c++) {
+                                 const T* plane = static_cast<const T*>(input) + (cells.image * r.channels + c) * r.height * r.width;
+                                 T most = top < bottom && left < right ? std::numeric_limits<T>::lowest() : 0;
+                                 int64_t place = -1;
+                                 for (int64_t y = top; y < bottom; y++)
+                                     for (int64_t x = left; x < right; x++)
+                                         if (plane[y * r.width + x] > most) most = plane[place = y * r.width + x];
+                                 const int64_t cell = cell_of(r, region, c, row, column);
+                                 static_cast<T*>(output)[cell] = most;
+                                 places[cell] = static_cast<int32_t>(place);
+                             }
+                         });
         });
     });
 }
@@ -226,7 +241,8 @@ int64_t boxes_to_keep(DType dtype, const void* boxes, int64_t count, double thre
             const T *a = box + 4 * i, size = area(a);
             for (int64_t j = i + 1; j < count; j++) {
                 const T* b = box + 4 * j;
-                const T width = std::max(T(0), std::min(a[2], b[2]) - std::max(a[0], b[0])), height = std::max(T(0), std::min(a[3], b[3]) - std::max(a[1], b[1]));
+                const T width = std::max(T(0), std::min(a[2], b[2]) - std::max(a[0], b[0])),
+                        height = std::max(T(0), std::min(a[3], b[3]) - std::max(a[1], b[1]));
                 const T common = width * height;
                 if (static_cast<double>(common / (size + area(b) - common)) > threshold) gone[static_cast<size_t>(j)] = true;
             }
@@ -237,7 +253,9 @@ int64_t boxes_to_keep(DType dtype, const void* boxes, int64_t count, double thre
 
 namespace {
 
-struct Corner { double x, y; };
+struct Corner {
+    double x, y;
+};
 
 /// Twice the area that two rectangles share: one is cut along each side of the other.
 double common_area(const Corner* a, const Corner* b) {
@@ -252,7 +270,8 @@ double common_area(const Corner* a, const Corner* b) {
             const Corner p = left[i], q = left[(i + 1) % count];
             const double before = inside(p), after = inside(q);
             if (before >= 0) cut[kept++] = p;
-            if ((before < 0) != (after < 0)) cut[kept++] = {p.x + (q.x - p.x) * before / (before - after), p.y + (q.y - p.y) * before / (before - after)};
+            if ((before < 0) != (after < 0))
+                cut[kept++] = {p.x + (q.x - p.x) * before / (before - after), p.y + (q.y - p.y) * before / (before - after)};
         }
         count = kept;
         std::copy(cut, cut + count, left);
@@ -262,7 +281,7 @@ double common_area(const Corner* a, const Corner* b) {
     return std::abs(area);
 }
 
-}  // namespace
+} // namespace
 
 void overlaps_of_rotated(DType dtype, const void* const boxes[2], const int64_t counts[2], float* result) {
     for_type(real_types, dtype, "box_iou_rotated", [&](auto zero) {
@@ -274,9 +293,12 @@ void overlaps_of_rotated(DType dtype, const void* const boxes[2], const int64_t 
                 double area[2];
                 for (int k = 0; k < 2; k++) {
                     // About the first box's centre, where few digits are lost.
-                    const double x = static_cast<double>(box[k][0]) - static_cast<double>(box[0][0]), y = static_cast<double>(box[k][1]) - static_cast<double>(box[0][1]);
-                    const double width = static_cast<double>(box[k][2]), height = static_cast<double>(box[k][3]), angle = static_cast<double>(box[k][4]) * 0.017453292519943295;
-                    const Corner along{std::cos(angle) * width / 2, -std::sin(angle) * width / 2}, down{std::sin(angle) * height / 2, std::cos(angle) * height / 2};
+                    const double x = static_cast<double>(box[k][0]) - static_cast<double>(box[0][0]),
+                                 y = static_cast<double>(box[k][1]) - static_cast<double>(box[0][1]);
+                    const double width = static_cast<double>(box[k][2]), height = static_cast<double>(box[k][3]),
+                                 angle = static_cast<double>(box[k][4]) * 0.017453292519943295;
+                    const Corner along{std::cos(angle) * width / 2, -std::sin(angle) * width / 2},
+                        down{std::sin(angle) * height / 2, std::cos(angle) * height / 2};
                     for (int corner = 0; corner < 4; corner++) {
                         const double s = corner < 2 ? 1 : -1, t = corner == 0 || corner == 3 ? 1 : -1;
                         corners[k][corner] = {x + s * along.x + t * down.x, y + s * along.y + t * down.y};
@@ -293,7 +315,7 @@ namespace {
 
 /// The position of one tap: the four pixels around it, some of which are outside.
 template <class T> struct Between {
-    int64_t place[4];      // -1: outside
+    int64_t place[4]; // -1: outside
     T weight[4], down[4], along[4];
     Between(const Deformed& d, T y, T x) {
         const T height = static_cast<T>(d.in[0]), width = static_cast<T>(d.in[1]);
@@ -328,54 +350,59 @@ template <class T, class F> void each_place(const Deformed& d, const void* offse
     }
 }
 
-}  // namespace
+} // namespace
 
 void deformed_columns(const Deformed& d, const void* image, const void* offset, const void* mask, void* columns) {
-    const int64_t taps = d.kernel[0] * d.kernel[1], places = d.out[0] * d.out[1], together = d.channels / d.groups, plane = d.in[0] * d.in[1];
+    const int64_t taps = d.kernel[0] * d.kernel[1], places = d.out[0] * d.out[1], together = d.channels / d.groups,
+                  plane = d.in[0] * d.in[1];
     for_type(real_types, d.dtype, "deformable_im2col", [&](auto zero) {
         using T = decltype(zero);
-        parallel_for(0, d.groups * taps, std::max<int64_t>(1, 20000 / std::max<int64_t>(1, places * together * 4)), [&](int64_t first, int64_t past) {
-            each_place<T>(d, offset, mask, first, past, [&](int64_t group, int64_t tap, int64_t place, const Between<T>& at, T factor) {
-                for (int64_t c = group * together; c < (group + 1) * together; c++) {
-                    const T* from = static_cast<const T*>(image) + c * plane;
-                    T sum = 0;
-                    for (int i = 0; i < 4; i++)
-                        if (at.place[i] >= 0) sum += at.weight[i] * from[at.place[i]];
-                    static_cast<T*>(columns)[(c * taps + tap) * places + place] = factor * sum;
-                }
-            });
-        });
+        parallel_for(0, d.groups * taps, std::max<int64_t>(1, 20000 / std::max<int64_t>(1, places * together * 4)),
+                     [&](int64_t first, int64_t past) {
+                         each_place<T>(d, offset, mask, first, past,
+                                       [&](int64_t group, int64_t tap, int64_t place, const Between<T>& at, T factor) {
+                                           for (int64_t c = group * together; c < (group + 1) * together; c++) {
+                                               const T* from = static_cast<const T*>(image) + c * plane;
+                                               T sum = 0;
+                                               for (int i = 0; i < 4; i++)
+                                                   if (at.place[i] >= 0) sum += at.weight[i] * from[at.place[i]];
+                                               static_cast<T*>(columns)[(c * taps + tap) * places + place] = factor * sum;
+                                           }
+                                       });
+                     });
     });
 }
 
 void deformed_columns_gradient(const Deformed& d, const void* grad_columns, const void* image, const void* offset, const void* mask,
                                void* grad_image, void* grad_offset, void* grad_mask) {
-    const int64_t taps = d.kernel[0] * d.kernel[1], places = d.out[0] * d.out[1], together = d.channels / d.groups, plane = d.in[0] * d.in[1];
+    const int64_t taps = d.kernel[0] * d.kernel[1], places = d.out[0] * d.out[1], together = d.channels / d.groups,
+                  plane = d.in[0] * d.in[1];
     for_type(real_types, d.dtype, "deformable_col2im", [&](auto zero) {
         using T = decltype(zero);
-        parallel_for(0, d.groups, 1, [&](int64_t begin, int64_t end) {  // the taps of a group write to the same pixels
-            each_place<T>(d, offset, mask, begin * taps, end * taps, [&](int64_t group, int64_t tap, int64_t place, const Between<T>& at, T factor) {
-                T down = 0, along = 0, value = 0;
-                for (int64_t c = group * together; c < (group + 1) * together; c++) {
-                    const T grad = static_cast<const T*>(grad_columns)[(c * taps + tap) * places + place];
-                    const T* from = static_cast<const T*>(image) + c * plane;
-                    T* to = static_cast<T*>(grad_image) + c * plane;
-                    for (int i = 0; i < 4; i++) {
-                        if (at.place[i] < 0) continue;
-                        const T pixel = from[at.place[i]] * grad;
-                        down += at.down[i] * pixel;
-                        along += at.along[i] * pixel;
-                        value += at.weight[i] * pixel;
-                        to[at.place[i]] += factor * at.weight[i] * grad;
-                    }
-                }
-                T* moved = static_cast<T*>(grad_offset) + (group * taps + tap) * 2 * places + place;
-                moved[0] = factor * down;
-                moved[places] = factor * along;
-                if (grad_mask) static_cast<T*>(grad_mask)[(group * taps + tap) * places + place] = value;
-            });
+        parallel_for(0, d.groups, 1, [&](int64_t begin, int64_t end) { // the taps of a group write to the same pixels
+            each_place<T>(d, offset, mask, begin * taps, end * taps,
+                          [&](int64_t group, int64_t tap, int64_t place, const Between<T>& at, T factor) {
+                              T down = 0, along = 0, value = 0;
+                              for (int64_t c = group * together; c < (group + 1) * together; c++) {
+                                  const T grad = static_cast<const T*>(grad_columns)[(c * taps + tap) * places + place];
+                                  const T* from = static_cast<const T*>(image) + c * plane;
+                                  T* to = static_cast<T*>(grad_image) + c * plane;
+                                  for (int i = 0; i < 4; i++) {
+                                      if (at.place[i] < 0) continue;
+                                      const T pixel = from[at.place[i]] * grad;
+                                      down += at.down[i] * pixel;
+                                      along += at.along[i] * pixel;
+                                      value += at.weight[i] * pixel;
+                                      to[at.place[i]] += factor * at.weight[i] * grad;
+                                  }
+                              }
+                              T* moved = static_cast<T*>(grad_offset) + (group * taps + tap) * 2 * places + place;
+                              moved[0] = factor * down;
+                              moved[places] = factor * along;
+                              if (grad_mask) static_cast<T*>(grad_mask)[(group * taps + tap) * places + place] = value;
+                          });
         });
     });
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

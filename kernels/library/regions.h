@@ -12,10 +12,10 @@ namespace kindling::library {
 /// rows, columns].
 struct Regions {
     DType dtype;
-    bool by_position;      // a cell reads a channel of its own: (c * rows + row) * columns + column
-    bool is_sampled;       // a cell interpolates the image at points inside of it; otherwise it reads the pixels that it covers
-    bool half_pixel;       // for sampled cells: pixel centres are at .5, and a region may have any size
-    int64_t sampling;      // points per cell along each dimension; at most 0: one per pixel
+    bool by_position; // a cell reads a channel of its own: (c * rows + row) * columns + column
+    bool is_sampled;  // a cell interpolates the image at points inside of it; otherwise it reads the pixels that it covers
+    bool half_pixel;  // for sampled cells: pixel centres are at .5, and a region may have any size
+    int64_t sampling; // points per cell along each dimension; at most 0: one per pixel
     double scale;
     int64_t count, images, channels, height, width, cell_channels, rows, columns;
 };
@@ -45,4 +45,4 @@ void deformed_columns(const Deformed& d, const void* image, const void* offset, 
 void deformed_columns_gradient(const Deformed& d, const void* grad_columns, const void* image, const void* offset, const void* mask,
                                void* grad_image, void* grad_offset, void* grad_mask);
 
-}  // namespace kindling::library
+} // namespace kindling::library

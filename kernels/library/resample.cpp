@@ -13,8 +13,7 @@ namespace kindling::library {
 namespace {
 
 // Along one dimension each position of the output is a weighted sum of up to `most` positions of the input.
-template <class M>
-struct Taps {
+template <class M> struct Taps {
     int64_t most = 1;
     Scratch<int32_t> counts;
     Scratch<int64_t> indices;
@@ -22,23 +21,15 @@ struct Taps {
     Taps(int64_t out, int64_t m) : most(m), counts(out), indices(out * m), weights(out * m) {}
 };
 
-template <class M>
-M cubic_near(M x, M a) {
-    return ((a + 2) * x - (a + 3)) * x * x + 1;
-}
-template <class M>
-M cubic_far(M x, M a) {
-    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-}
+template <class M> M cubic_near(M x, M a) { return ((a + 2) * x - (a + 3)) * x * x + 1; }
+template <class M> M cubic_far(M x, M a) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; }
 
-template <class M>
-M scale_of(int64_t in, int64_t out, bool align, double scale) {
+template <class M> M scale_of(int64_t in, int64_t out, bool align, double scale) {
     if (align) return out > 1 ? static_cast<M>(in - 1) / static_cast<M>(out - 1) : M{0};
     return scale > 0 ? static_cast<M>(1.0 / scale) : static_cast<M>(in) / static_cast<M>(out);
 }
 
-template <class M>
-M antialias_weight(bool cubic, M x) {
+template <class M> M antialias_weight(bool cubic, M x) {
     x = std::abs(x);
     if (!cubic) return x < 1 ? 1 - x : M{0};
     constexpr M a = M(-0.5);
@@ -48,23 +39,18 @@ M antialias_weight(bool cubic, M x) {
 int64_t most_taps(const Resampling& r, int64_t in, int64_t out, double scale) {
     switch (r.mode) {
     case Interpolation::Nearest:
-    case Interpolation::NearestExact:
-        return 1;
-    case Interpolation::Linear:
-        return 2;
-    case Interpolation::Cubic:
-        return 4;
+    case Interpolation::NearestExact: return 1;
+    case Interpolation::Linear: return 2;
+    case Interpolation::Cubic: return 4;
     default: {
         double size = r.mode == Interpolation::CubicAntialias ? 4 : 2;
         double factor = std::max(1.0, scale_of<double>(in, out, r.align_corners, scale));
-        return std::min<int64_t>(static_cast<int64_t>(std::ceil(size * 0.5 * factor)) * 2 + 1,
-                                 std::max<int64_t>(in, 1));
+        return std::min<int64_t>(static_cast<int64_t>(std::ceil(size * 0.5 * factor)) * 2 + 1, std::max<int64_t>(in, 1));
     }
     }
 }
 
-template <class M>
-void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<M>& taps) {
+template <class M> void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<M>& taps) {
     for (int64_t o = 0; o < out; ++o) {
         int64_t* index = taps.indices.data + o * taps.most;
         M* weight = taps.weights.data + o * taps.most;
@@ -73,8 +59,7 @@ void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<
         case Interpolation::Nearest:
         case Interpolation::NearestExact: {
             // Positions are computed in float whatever the dtype.
-            float scale =
-                given > 0 ? static_cast<float>(1.0 / given) : static_cast<float>(in) / static_cast<float>(out);
+            float scale = given > 0 ? static_cast<float>(1.0 / given) : static_cast<float>(in) / static_cast<float>(out);
             bool exact = r.mode == Interpolation::NearestExact;
             auto place = static_cast<int64_t>(std::floor((static_cast<float>(o) + (exact ? 0.5f : 0.0f)) * scale));
             index[0] = std::min(place, in - 1);
@@ -88,8 +73,7 @@ void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<
                 break;
             }
             M scale = scale_of<M>(in, out, r.align_corners, given);
-            M place = r.align_corners ? scale * static_cast<M>(o)
-                                      : std::max(scale * (static_cast<M>(o) + M(0.5)) - M(0.5), M{0});
+            M place = r.align_corners ? scale * static_cast<M>(o) : std::max(scale * (static_cast<M>(o) + M(0.5)) - M(0.5), M{0});
             int64_t first = std::min(static_cast<int64_t>(place), in - 1);
             M far = std::clamp(place - static_cast<M>(first), M{0}, M{1});
             index[0] = first;
@@ -108,8 +92,7 @@ void fill_taps(const Resampling& r, int64_t in, int64_t out, double given, Taps<
             weight[1] = cubic_near(t, a);
             weight[2] = cubic_near(1 - t, a);
             weight[3] = cubic_far(2 - t, a);
-            for (int k = 0; k < 4; ++k)
-                index[k] = std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + k, 0, in - 1);
+            for (int k = 0; k < 4; ++k) index[k] = std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + k, 0, in - 1);
             count = 4;
             break;
         }
@@ -152,15 +135,12 @@ struct Sizes {
     }
 };
 
-template <class T>
-using weight_type = std::conditional_t<std::is_same_v<T, double>, double, float>;
+template <class T> using weight_type = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 /// Calls run(context, plane, taps of the three dimensions) in parallel.
-template <class M>
-using PlaneFunction = void (*)(void* context, int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c);
+template <class M> using PlaneFunction = void (*)(void* context, int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c);
 
-template <class M>
-void run_planes(const Resampling& r, const Sizes& s, PlaneFunction<M> run, void* context) {
+template <class M> void run_planes(const Resampling& r, const Sizes& s, PlaneFunction<M> run, void* context) {
     Resampling straight = r; // for dimensions that are missing
     straight.mode = Interpolation::Nearest;
     auto rule = [&](int d) -> const Resampling& { return d < 3 - r.dims ? straight : r; };
@@ -171,17 +151,14 @@ void run_planes(const Resampling& r, const Sizes& s, PlaneFunction<M> run, void*
         fill_taps(rule(d), s.in[d], s.out[d], s.scale[d], taps[d]);
         work *= taps[d].most;
     }
-    parallel_for(0, r.planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)),
-                 [&](int64_t begin, int64_t end) {
-                     for (int64_t plane = begin; plane < end; ++plane)
-                         run(context, plane, taps[0], taps[1], taps[2]);
-                 });
+    parallel_for(0, r.planes, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) run(context, plane, taps[0], taps[1], taps[2]);
+    });
 }
 
 /// Calls each(plane, taps of the three dimensions) in parallel. Code that does not touch elements is independent of the
 /// dtype.
-template <class M, class Each>
-void for_planes(const Resampling& r, const Sizes& s, Each each) {
+template <class M, class Each> void for_planes(const Resampling& r, const Sizes& s, Each each) {
     run_planes<M>(
         r, s,
         [](void* context, int64_t plane, const Taps<M>& a, const Taps<M>& b, const Taps<M>& c) {
@@ -190,44 +167,35 @@ void for_planes(const Resampling& r, const Sizes& s, Each each) {
         &each);
 }
 
-template <class T>
-T rounded(weight_type<T> value) {
-    if constexpr (std::is_same_v<T, uint8_t>)
-        return static_cast<uint8_t>(std::clamp(std::nearbyint(value), 0.0f, 255.0f));
-    else
-        return value;
+template <class T> T rounded(weight_type<T> value) {
+    if constexpr (std::is_same_v<T, uint8_t>) return static_cast<uint8_t>(std::clamp(std::nearbyint(value), 0.0f, 255.0f));
+    else return value;
 }
 
 /// to = weight * from, or accumulated.
-template <class M>
-void weigh(M* __restrict to, const M* __restrict from, M weight, int64_t n, bool add) {
+template <class M> void weigh(M* __restrict to, const M* __restrict from, M weight, int64_t n, bool add) {
     constexpr int64_t together = 8; // the compiler vectorises a known number
     int64_t i = 0;
     auto some = [&](int64_t count) {
         if (add)
-            for (int64_t k = i; k < i + count; ++k)
-                to[k] += weight * from[k];
+            for (int64_t k = i; k < i + count; ++k) to[k] += weight * from[k];
         else
-            for (int64_t k = i; k < i + count; ++k)
-                to[k] = weight * from[k];
+            for (int64_t k = i; k < i + count; ++k) to[k] = weight * from[k];
     };
-    for (; i + together <= n; i += together)
-        some(together);
+    for (; i + together <= n; i += together) some(together);
     some(n - i);
 }
 
 /// Rows of the input as wide as the output's, kept while the following rows of the output need them. A row's slot is
 /// its number modulo the window's width, so rows of one window have different slots.
-template <class M>
-class WideRows {
+template <class M> class WideRows {
 public:
     WideRows(const Sizes& s, const Taps<M>& a, const Taps<M>& b)
         : size_(s), a_(a), b_(b), rows_(a.most * b.most * s.out[2]), owners_(a.most * b.most) {
         std::fill_n(owners_.data, a.most * b.most, -1);
     }
     /// The slot of row (i, j), or -1 if there is none. make(row, slot) fills it if it held another row.
-    template <class Make>
-    M* find(int64_t i, int64_t j, Make make) {
+    template <class Make> M* find(int64_t i, int64_t j, Make make) {
         const int64_t slot = i % a_.most * b_.most + j % b_.most, row = i * size_.in[1] + j;
         M* place = rows_.data + slot * size_.out[2];
         if (owners_[slot] != row) make(owners_[slot], row, place);
@@ -235,8 +203,7 @@ public:
         return place;
     }
     /// Calls each(row, slot) for every slot in use.
-    template <class Each>
-    void for_all(Each each) {
+    template <class Each> void for_all(Each each) {
         for (int64_t slot = 0; slot < a_.most * b_.most; ++slot)
             if (owners_[slot] >= 0) each(owners_[slot], rows_.data + slot * size_.out[2]);
     }
@@ -250,8 +217,7 @@ private:
 
 bool copies_only(Interpolation mode) { return mode == Interpolation::Nearest || mode == Interpolation::NearestExact; }
 
-template <class T>
-void run_resample(const Resampling& r, const T* input, T* output) {
+template <class T> void run_resample(const Resampling& r, const T* input, T* output) {
     using M = weight_type<T>;
     Sizes s(r);
     const int64_t width = s.out[2];
@@ -266,8 +232,7 @@ void run_resample(const Resampling& r, const T* input, T* output) {
             for (int64_t z = 0, most = c.most; z < width; ++z, index += most, weight += most) {
                 M sum = weight[0] * static_cast<M>(row[index[0]]);
                 const int count = counts[z];
-                for (int k = 1; k < count; ++k)
-                    sum += weight[k] * static_cast<M>(row[index[k]]);
+                for (int k = 1; k < count; ++k) sum += weight[k] * static_cast<M>(row[index[k]]);
                 place[z] = count ? sum : M{0};
             }
         };
@@ -283,20 +248,17 @@ void run_resample(const Resampling& r, const T* input, T* output) {
                 if (copies) {
                     const int64_t* index = c.indices.data;
                     const T* row = from + (ia[0] * s.in[1] + ib[0]) * s.in[2];
-                    for (int64_t z = 0; z < width; ++z)
-                        to[z] = row[index[z]];
+                    for (int64_t z = 0; z < width; ++z) to[z] = row[index[z]];
                     continue;
                 }
                 if (!a.counts[x] || !b.counts[y]) std::fill_n(sums, width, M{0});
                 for (int i = 0; i < a.counts[x]; ++i) {
                     M* together = a.most == 1 ? sums : plane_sums.data; // of two dimensions or one: weight 1
-                    for (int j = 0; j < b.counts[y]; ++j)
-                        weigh(together, rows.find(ia[i], ib[j], widen), wb[j], width, j > 0);
+                    for (int j = 0; j < b.counts[y]; ++j) weigh(together, rows.find(ia[i], ib[j], widen), wb[j], width, j > 0);
                     if (a.most > 1) weigh(sums, together, wa[i], width, i > 0);
                 }
                 if constexpr (!same)
-                    for (int64_t z = 0; z < width; ++z)
-                        to[z] = rounded<T>(sums[z]);
+                    for (int64_t z = 0; z < width; ++z) to[z] = rounded<T>(sums[z]);
             }
     });
 }
@@ -306,8 +268,7 @@ struct WholeTaps {
     Taps<double> taps;
     Scratch<int32_t> weights;
     int shift = 0;
-    WholeTaps(const Resampling& r, int d)
-        : taps(r.out[d], most_taps(r, r.in[d], r.out[d], r.scale[d])), weights(r.out[d] * taps.most) {
+    WholeTaps(const Resampling& r, int d) : taps(r.out[d], most_taps(r, r.in[d], r.out[d], r.scale[d])), weights(r.out[d] * taps.most) {
         fill_taps(r, r.in[d], r.out[d], r.scale[d], taps);
         double greatest = 0;
         for (int64_t o = 0; o < r.out[d]; ++o) {
@@ -325,8 +286,7 @@ struct WholeTaps {
             }
             taps.counts[o] = count;
         }
-        while (shift < 22 && static_cast<int>(0.5 + greatest * (1 << (shift + 1))) < 1 << 15)
-            ++shift;
+        while (shift < 22 && static_cast<int>(0.5 + greatest * (1 << (shift + 1))) < 1 << 15) ++shift;
         for (int64_t i = 0; i < r.out[d] * taps.most; ++i) {
             const double scaled = taps.weights[i] * (1 << shift);
             weights[i] = i % taps.most < taps.counts[i / taps.most] ? static_cast<int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5)) : 0;
@@ -346,8 +306,7 @@ void resample_bytes(const Resampling& r, const uint8_t* input, uint8_t* output) 
         for (int64_t z = 0, most = across.taps.most; z < width; ++z, weight += most) {
             const uint8_t* at = from + across.taps.indices[z * most];
             int32_t sum = across.start();
-            for (int k = 0, count = across.taps.counts[z]; k < count; ++k)
-                sum += weight[k] * at[k];
+            for (int k = 0, count = across.taps.counts[z]; k < count; ++k) sum += weight[k] * at[k];
             to[z] = across.rounded(sum);
         }
     };
@@ -360,8 +319,7 @@ void resample_bytes(const Resampling& r, const uint8_t* input, uint8_t* output) 
             uint8_t* to = output + plane * r.out[0] * width;
             if (widens) {
                 uint8_t* rows = heightens ? wide.data : to;
-                for (int64_t y = 0; y < height; ++y)
-                    widen(from + y * r.in[1], rows + y * width);
+                for (int64_t y = 0; y < height; ++y) widen(from + y * r.in[1], rows + y * width);
                 from = rows;
             }
             if (!heightens) {
@@ -374,15 +332,13 @@ void resample_bytes(const Resampling& r, const uint8_t* input, uint8_t* output) 
                 for (int k = 0; k < down.taps.counts[y]; ++k, row += width)
                     for (int64_t z = 0, weight = down.weights[y * down.taps.most + k]; z < width; ++z)
                         sums[z] += static_cast<int32_t>(weight) * row[z];
-                for (int64_t z = 0; z < width; ++z)
-                    to[z] = down.rounded(sums[z]);
+                for (int64_t z = 0; z < width; ++z) to[z] = down.rounded(sums[z]);
             }
         }
     });
 }
 
-template <class T>
-void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_input) {
+template <class T> void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_input) {
     using M = weight_type<T>;
     Sizes s(r);
     const int64_t width = s.out[2];
@@ -396,8 +352,7 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
         if constexpr (same) sums = to;
         auto finish = [&] {
             if constexpr (!same)
-                for (int64_t i = 0; i < s.in_space; ++i)
-                    to[i] = rounded<T>(sums[i]);
+                for (int64_t i = 0; i < s.in_space; ++i) to[i] = rounded<T>(sums[i]);
         };
         std::fill_n(sums, s.in_space, M{0});
         if (copies) {
@@ -426,19 +381,16 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
             const int64_t* index = c.indices.data;
             const M* weight = c.weights.data;
             for (int64_t z = 0, most = c.most; z < width; ++z, index += most, weight += most)
-                for (int k = 0, count = counts[z]; k < count; ++k)
-                    row[index[k]] += weight[k] * place[z];
+                for (int k = 0, count = counts[z]; k < count; ++k) row[index[k]] += weight[k] * place[z];
         };
         WideRows<M> rows(s, a, b);
         for (int64_t x = 0; x < s.out[0]; ++x)
             for (int64_t y = 0; y < s.out[1]; ++y, from += width) {
                 const int64_t *ia = a.indices.data + x * a.most, *ib = b.indices.data + y * b.most;
                 const M* grads = row_grads.data;
-                if constexpr (same)
-                    grads = from;
+                if constexpr (same) grads = from;
                 else
-                    for (int64_t z = 0; z < width; ++z)
-                        row_grads[z] = static_cast<M>(from[z]);
+                    for (int64_t z = 0; z < width; ++z) row_grads[z] = static_cast<M>(from[z]);
                 for (int i = 0; i < a.counts[x]; ++i)
                     for (int j = 0; j < b.counts[y]; ++j) {
                         bool fresh = false;
@@ -454,18 +406,14 @@ void run_resample_gradient(const Resampling& r, const T* grad_output, T* grad_in
     });
 }
 
-template <bool bytes, class F>
-void for_resampled(DType dtype, const char* kernel, F f) {
+template <bool bytes, class F> void for_resampled(DType dtype, const char* kernel, F f) {
     switch (dtype) {
-    case DType::Float32:
-        return f(float{});
-    case DType::Float64:
-        return f(double{});
+    case DType::Float32: return f(float{});
+    case DType::Float64: return f(double{});
     case DType::UInt8:
         if constexpr (bytes) return f(uint8_t{});
         [[fallthrough]];
-    default:
-        fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
+    default: fail(ErrorKind::NotImplemented, "\"%s\" not implemented for '%s'", kernel, scalar_type_name(dtype));
     }
 }
 

@@ -39,7 +39,7 @@ struct GridSampling {
 };
 void grid_sample(const GridSampling& g, const void* input, const void* grid, void* output);
 /// Either gradient may be null; both are overwritten.
-void grid_sample_gradient(const GridSampling& g, const void* grad_output, const void* input, const void* grid,
-                          void* grad_input, void* grad_grid);
+void grid_sample_gradient(const GridSampling& g, const void* grad_output, const void* input, const void* grid, void* grad_input,
+                          void* grad_grid);
 
 } // namespace kindling::library

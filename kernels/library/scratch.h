@@ -9,8 +9,7 @@
 namespace kindling::library {
 
 /// Uninitialised room for `count` elements.
-template <class T>
-struct Scratch {
+template <class T> struct Scratch {
     T* data;
     explicit Scratch(int64_t count) : data(nullptr), bytes_(static_cast<size_t>(count) * sizeof(T)) {
         KINDLING_ASSERT(count >= 0 && static_cast<uint64_t>(count) < (uint64_t{1} << 58));

@@ -17,11 +17,9 @@
 namespace kindling::library {
 namespace {
 
-template <class T>
-using key_type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T> using key_type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-template <class T>
-inline key_type<T> key_of(T element) {
+template <class T> inline key_type<T> key_of(T element) {
     using K = key_type<T>;
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
         constexpr uint32_t infinity = std::is_same_v<T, Half> ? 0x7c00u : 0x7f80u;
@@ -43,68 +41,54 @@ inline key_type<T> key_of(T element) {
 }
 
 // Everything that depends on dtypes: reads `count` elements, `step` apart, as keys.
-template <class K>
-using ReadKeys = void (*)(const void* from, int64_t step, int64_t count, K* keys);
+template <class K> using ReadKeys = void (*)(const void* from, int64_t step, int64_t count, K* keys);
 
-template <class T>
-void read_keys(const void* from, int64_t step, int64_t count, key_type<T>* keys) {
+template <class T> void read_keys(const void* from, int64_t step, int64_t count, key_type<T>* keys) {
     const T* elements = static_cast<const T*>(from);
-    for (int64_t i = 0; i < count; ++i)
-        keys[i] = key_of(elements[i * step]);
+    for (int64_t i = 0; i < count; ++i) keys[i] = key_of(elements[i * step]);
 }
 
 constexpr auto real_types = FloatingTypes{} + NarrowIntegers{} + Types<bool>{} + WideUnsigned{};
 
-template <class K>
-struct Keys {
+template <class K> struct Keys {
     ReadKeys<K> read;
-    size_t bytes;     // of an element
-    bool floating;    // the greatest key is that of nan
+    size_t bytes;  // of an element
+    bool floating; // the greatest key is that of nan
     bool is_nan(K key) const { return floating && key == std::numeric_limits<K>::max(); }
     // Equality of the elements themselves: nan equals nothing.
     bool same(K a, K b) const { return a == b && !is_nan(a); }
 };
 
 // Calls run(Keys<K>) with narrow or wide keys.
-template <class Run>
-void for_keys(DType dtype, const char* kernel, Run run) {
+template <class Run> void for_keys(DType dtype, const char* kernel, Run run) {
     ReadKeys<uint32_t> narrow = nullptr;
     ReadKeys<uint64_t> wide = nullptr;
     for_type(real_types, dtype, kernel, [&](auto type) {
         using T = decltype(type);
-        if constexpr (sizeof(T) == 8)
-            wide = read_keys<T>;
-        else
-            narrow = read_keys<T>;
+        if constexpr (sizeof(T) == 8) wide = read_keys<T>;
+        else narrow = read_keys<T>;
     });
-    if (wide)
-        run(Keys<uint64_t>{wide, 8, is_floating(dtype)});
-    else
-        run(Keys<uint32_t>{narrow, item_size(dtype), is_floating(dtype)});
+    if (wide) run(Keys<uint64_t>{wide, 8, is_floating(dtype)});
+    else run(Keys<uint32_t>{narrow, item_size(dtype), is_floating(dtype)});
 }
 
 inline const void* at(const void* base, int64_t element, size_t bytes) {
     return static_cast<const char*>(base) + element * static_cast<int64_t>(bytes);
 }
-inline void* at(void* base, int64_t element, size_t bytes) {
-    return static_cast<char*>(base) + element * static_cast<int64_t>(bytes);
-}
+inline void* at(void* base, int64_t element, size_t bytes) { return static_cast<char*>(base) + element * static_cast<int64_t>(bytes); }
 
 // to[i * to_step] = from[position(i) * from_step], elements of `bytes`.
 template <class Place>
-void move_elements(size_t bytes, void* to, int64_t to_step, const void* from, int64_t from_step, int64_t count,
-                   Place place) {
+void move_elements(size_t bytes, void* to, int64_t to_step, const void* from, int64_t from_step, int64_t count, Place place) {
     by_size(bytes, [&](auto type) {
         using T = decltype(type);
         T* target = static_cast<T*>(to);
         const T* source = static_cast<const T*>(from);
-        for (int64_t i = 0; i < count; ++i)
-            target[i * to_step] = source[place(i) * from_step];
+        for (int64_t i = 0; i < count; ++i) target[i * to_step] = source[place(i) * from_step];
     });
 }
 
-template <class K>
-struct Pair {
+template <class K> struct Pair {
     K key;
     std::conditional_t<sizeof(K) == 8, int64_t, uint32_t> index;
 };
@@ -113,29 +97,25 @@ struct Ear {
     static constexpr int64_t often = int64_t{1} << 20;
     int64_t left = often;
     void listen() {
-        if (--left) [[likely]] return;
+        if (--left) [[likely]]
+            return;
         left = often;
         hear_signals();
     }
 };
 struct ByKey {
-    template <class P>
-    bool operator()(const P& a, const P& b) const {
-        return a.key < b.key;
-    }
+    template <class P> bool operator()(const P& a, const P& b) const { return a.key < b.key; }
 };
 struct ByKeyListening {
     Ear* ear;
-    template <class P>
-    bool operator()(const P& a, const P& b) const {
+    template <class P> bool operator()(const P& a, const P& b) const {
         ear->listen();
         return a.key < b.key;
     }
 };
 
 // Calls f(begin, end) for pieces of [0, n) of about a hundredth of a second, and handles signals between them.
-template <class F>
-inline void in_pieces(int64_t n, F f) {
+template <class F> inline void in_pieces(int64_t n, F f) {
     constexpr int64_t piece = int64_t{1} << 20;
     for (int64_t begin = 0; begin < n; begin += piece) {
         if (begin) hear_signals();
@@ -144,33 +124,28 @@ inline void in_pieces(int64_t n, F f) {
 }
 
 // Stable ascending sort by key. The result is in `a`; `b` is scratch memory of that size.
-template <class K>
-void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
+template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     if (n <= 48) {
         for (int64_t i = 1; i < n; ++i) {
             Pair<K> moved = a[i];
             int64_t j = i;
-            for (; j > 0 && a[j - 1].key > moved.key; --j)
-                a[j] = a[j - 1];
+            for (; j > 0 && a[j - 1].key > moved.key; --j) a[j] = a[j - 1];
             a[j] = moved;
         }
         return;
     }
     if (n < 512) { // merge runs of 16
-        for (int64_t i = 0; i < n; i += 16)
-            sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
+        for (int64_t i = 0; i < n; i += 16) sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
         for (int64_t run = 16; run < n; run *= 2) {
             for (int64_t i = 0; i < n; i += 2 * run) {
                 int64_t middle = std::min(i + run, n), end = std::min(i + 2 * run, n), l = i, r = middle;
-                for (int64_t to = i; to < end; ++to)
-                    b[to] = r >= end || (l < middle && a[l].key <= a[r].key) ? a[l++] : a[r++];
+                for (int64_t to = i; to < end; ++to) b[to] = r >= end || (l < middle && a[l].key <= a[r].key) ? a[l++] : a[r++];
             }
             std::swap(a, b);
         }
         // `a` holds the result now. It is the caller's memory after an even number of passes.
         int passes = 0;
-        for (int64_t run = 16; run < n; run *= 2)
-            ++passes;
+        for (int64_t run = 16; run < n; run *= 2) ++passes;
         if (passes % 2) memcpy(static_cast<void*>(b), a, static_cast<size_t>(n) * sizeof(Pair<K>));
         return;
     }
@@ -180,8 +155,7 @@ void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     std::fill_n(counts.data, 256 * digits, int64_t{0});
     in_pieces(n, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-            for (int d = 0; d < digits; ++d)
-                ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
+            for (int d = 0; d < digits; ++d) ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
     });
     Pair<K>* source = a;
     Pair<K>* target = b;
@@ -195,8 +169,7 @@ void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
             total += here;
         }
         in_pieces(n, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i)
-                target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
+            for (int64_t i = begin; i < end; ++i) target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
         });
         std::swap(source, target);
     }
@@ -204,8 +177,7 @@ void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
 }
 
 // Calls f(position of the row's first element, number of the row) for every row; the number runs over [outer, inner].
-template <class F>
-void for_rows(const Rows& rows, int64_t work, F f) {
+template <class F> void for_rows(const Rows& rows, int64_t work, F f) {
     int64_t count = rows.outer * rows.inner;
     parallel_for(0, count, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
         f(begin, end, [&](int64_t row) { return row / rows.inner * rows.n * rows.inner + row % rows.inner; });
@@ -213,13 +185,11 @@ void for_rows(const Rows& rows, int64_t work, F f) {
 }
 
 inline void check_narrow(int64_t n, size_t key_size) {
-    KINDLING_CHECK(Runtime, key_size == 8 || n <= static_cast<int64_t>(UINT32_MAX),
-                   "sort: more than 2^32 elements in a row");
+    KINDLING_CHECK(Runtime, key_size == 8 || n <= static_cast<int64_t>(UINT32_MAX), "sort: more than 2^32 elements in a row");
 }
 
 template <class K>
-void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t count, bool reverse, K* spare,
-                Pair<K>* pairs) {
+void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t count, bool reverse, K* spare, Pair<K>* pairs) {
     K flip = reverse ? std::numeric_limits<K>::max() : 0;
     in_pieces(count, [&](int64_t begin, int64_t end) {
         keys.read(at(row, begin * step, keys.bytes), step, end - begin, spare + begin);
@@ -231,8 +201,7 @@ void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t coun
 }
 
 template <class K>
-void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices,
-              bool descending) {
+void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
     for_rows(rows, n * 8, [&](int64_t begin, int64_t end, auto place) {
@@ -244,7 +213,8 @@ void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* va
             fill_pairs(keys, from, inner, n, descending, reinterpret_cast<K*>(spare.data), pairs.data);
             if (values)
                 in_pieces(n, [&](int64_t first, int64_t last) {
-                    move_elements(keys.bytes, at(kept.data, first, keys.bytes), 1, from, inner, last - first, [&](int64_t i) { return first + i; });
+                    move_elements(keys.bytes, at(kept.data, first, keys.bytes), 1, from, inner, last - first,
+                                  [&](int64_t i) { return first + i; });
                 });
             sort_pairs(pairs.data, spare.data, n);
             if (values)
@@ -253,8 +223,7 @@ void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* va
                                   [&](int64_t i) { return static_cast<int64_t>(pairs[first + i].index); });
                 });
             if (indices)
-                for (int64_t i = 0; i < n; ++i)
-                    indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
+                for (int64_t i = 0; i < n; ++i) indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
         }
     });
 }
@@ -263,8 +232,8 @@ void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* va
 // uses, so that equal elements come out as there. What is behind the last of the k so far, nearly everything, is
 // skipped by vectors.
 template <class K>
-void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step, int64_t n, int64_t k, bool largest,
-                K* spare, Pair<K>* heap) {
+void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step, int64_t n, int64_t k, bool largest, K* spare,
+                Pair<K>* heap) {
     using P = Pair<K>;
     const K flip = largest ? std::numeric_limits<K>::max() : 0;
     fill_pairs(keys, row, step, k, largest, spare, heap);
@@ -288,16 +257,15 @@ void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step,
         for (int64_t begin = k; begin < n; begin += chunk) {
             const int64_t count = std::min(chunk, n - begin);
             keys.read(at(row, begin * step, keys.bytes), step, count, some);
-            for (int64_t i = 0; i < count; ++i)
-                offer(some[i] ^ flip, begin + i);
+            for (int64_t i = 0; i < count; ++i) offer(some[i] ^ flip, begin + i);
         }
     }
     std::sort_heap(heap, heap + k, ByKey());
 }
 
 template <class K>
-void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t k, bool largest, bool sorted,
-              void* values, int64_t* indices) {
+void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t k, bool largest, bool sorted, void* values,
+              int64_t* indices) {
     using P = Pair<K>;
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
@@ -320,8 +288,7 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
                 }
             }
             int64_t base = row / inner * k * inner + row % inner;
-            for (int64_t i = 0; i < k; ++i)
-                indices[base + i * inner] = static_cast<int64_t>(p[i].index);
+            for (int64_t i = 0; i < k; ++i) indices[base + i * inner] = static_cast<int64_t>(p[i].index);
             move_elements(keys.bytes, at(values, base, keys.bytes), inner, from, inner, k,
                           [&](int64_t i) { return static_cast<int64_t>(p[i].index); });
         }
@@ -329,8 +296,7 @@ void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t 
 }
 
 // Hoare's selection with the median of three, in torch's steps: ties decide which index is found.
-template <class P>
-void select(P* a, int64_t n, int64_t k) {
+template <class P> void select(P* a, int64_t n, int64_t k) {
     auto greater = [](const P& x, const P& y) { return x.key > y.key; };
     int64_t left = 0, right = n - 1;
     while (right > left) {
@@ -346,11 +312,9 @@ void select(P* a, int64_t n, int64_t k) {
         int64_t i = left + 1, j = right;
         P pivot = a[left];
         for (;;) {
-            do
-                ++i;
+            do ++i;
             while (greater(pivot, a[i]));
-            do
-                --j;
+            do --j;
             while (greater(a[j], pivot));
             if (j < i) break;
             std::swap(a[i], a[j]);
@@ -363,8 +327,7 @@ void select(P* a, int64_t n, int64_t k) {
 
 // choose(pairs) returns the position of the wanted element of each row.
 template <class K, class Choose>
-void run_choose(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices,
-                Choose choose) {
+void run_choose(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices, Choose choose) {
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
     for_rows(rows, n * 4, [&](int64_t begin, int64_t end, auto place) {
@@ -400,13 +363,11 @@ int64_t count_kinds(int64_t count, int64_t* inverse, int64_t* counts, Fresh fres
 } // namespace
 
 void sort(const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
-    for_keys(rows.dtype, "sort_stable",
-             [&](const auto& keys) { run_sort(keys, rows, input, values, indices, descending); });
+    for_keys(rows.dtype, "sort_stable", [&](const auto& keys) { run_sort(keys, rows, input, values, indices, descending); });
 }
 
 void topk(const Rows& rows, const void* input, int64_t k, bool largest, bool sorted, void* values, int64_t* indices) {
-    for_keys(rows.dtype, "topk_impl_loop",
-             [&](const auto& keys) { run_topk(keys, rows, input, k, largest, sorted, values, indices); });
+    for_keys(rows.dtype, "topk_impl_loop", [&](const auto& keys) { run_topk(keys, rows, input, k, largest, sorted, values, indices); });
 }
 
 void kthvalue(const Rows& rows, const void* input, int64_t k, void* values, int64_t* indices) {
@@ -471,40 +432,32 @@ int64_t unique_sorted(DType dtype, int64_t count, const void* input, void* value
         run_sort(keys, Rows{dtype, 1, count, 1}, input, ordered.data, order.data, false);
         keys.read(ordered.data, 1, count, key.data);
         kinds = count_kinds(
-            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); },
-            [&](int64_t i) { return order[i]; },
-            [&](int64_t i, int64_t kind) {
-                memcpy(at(values, kind, keys.bytes), at(ordered.data, i, keys.bytes), keys.bytes);
-            });
+            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); }, [&](int64_t i) { return order[i]; },
+            [&](int64_t i, int64_t kind) { memcpy(at(values, kind, keys.bytes), at(ordered.data, i, keys.bytes), keys.bytes); });
     });
     return kinds;
 }
 
-int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse,
-                           int64_t* counts) {
+int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts) {
     int64_t kinds = 0;
     for_keys(dtype, "unique_consecutive", [&]<class K>(const Keys<K>& keys) {
         Scratch<K> key(count);
         keys.read(input, 1, count, key.data);
         kinds = count_kinds(
-            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); },
-            [](int64_t i) { return i; },
-            [&](int64_t i, int64_t kind) {
-                memcpy(at(values, kind, keys.bytes), at(input, i, keys.bytes), keys.bytes);
-            });
+            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); }, [](int64_t i) { return i; },
+            [&](int64_t i, int64_t kind) { memcpy(at(values, kind, keys.bytes), at(input, i, keys.bytes), keys.bytes); });
     });
     return kinds;
 }
 
-int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input, bool consecutive, int64_t* first,
-                    int64_t* inverse, int64_t* counts) {
+int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input, bool consecutive, int64_t* first, int64_t* inverse,
+                    int64_t* counts) {
     int64_t kinds = 0;
     for_keys(dtype, "unique_dim", [&]<class K>(const Keys<K>& keys) {
         Scratch<K> key(count * width);
         keys.read(input, 1, count * width, key.data);
         Scratch<int64_t> order(count);
-        for (int64_t i = 0; i < count; ++i)
-            order[i] = i;
+        for (int64_t i = 0; i < count; ++i) order[i] = i;
         if (!consecutive) {
             auto before = [&](int64_t a, int64_t b) {
                 for (int64_t j = 0; j < width; ++j) {
@@ -527,8 +480,8 @@ int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input
     return kinds;
 }
 
-void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter,
-                   int64_t per_row, const void* values, bool right, int64_t* out) {
+void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter, int64_t per_row,
+                   const void* values, bool right, int64_t* out) {
     for_keys(dtype, "searchsorted_out_cpu", [&]<class K>(const Keys<K>& keys) {
         // If each boundary is compared often, all are converted to keys first; else when they are read.
         int64_t lines = shared ? 1 : rows;
@@ -549,15 +502,11 @@ void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const 
                 while (low < high) {
                     int64_t middle = low + (high - low) / 2, place = first + (order ? order[middle] : middle);
                     K there;
-                    if (ahead)
-                        there = all[place];
-                    else
-                        keys.read(at(boundaries, place, keys.bytes), 1, 1, &there);
+                    if (ahead) there = all[place];
+                    else keys.read(at(boundaries, place, keys.bytes), 1, 1, &there);
                     // Nan is neither before nor after.
-                    if (value_nan || keys.is_nan(there) || (right ? there <= value : there < value))
-                        low = middle + 1;
-                    else
-                        high = middle;
+                    if (value_nan || keys.is_nan(there) || (right ? there <= value : there < value)) low = middle + 1;
+                    else high = middle;
                 }
                 out[i] = low;
             }

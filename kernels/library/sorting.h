@@ -30,17 +30,16 @@ void mode(const Rows& rows, const void* input, void* values, int64_t* indices);
 /// each element the position of its value) and `counts` may be null. Each nan is distinct.
 int64_t unique_sorted(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts);
 /// The same for runs of equal neighbours, in the order they come.
-int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse,
-                           int64_t* counts);
+int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts);
 /// Distinct rows of [count, width] in lexicographic order. Fills `first` (room for `count`) with the position of a row
 /// of each kind, `inverse` and `counts` as above; returns how many kinds. With `consecutive` only neighbours are
 /// merged.
-int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input, bool consecutive, int64_t* first,
-                    int64_t* inverse, int64_t* counts);
+int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input, bool consecutive, int64_t* first, int64_t* inverse,
+                    int64_t* counts);
 
 /// For each of the values [rows, per_row], how many of the ascending `boundaries` are before it (at or before it with
 /// `right`). Boundaries are [rows, width], or [width] for all with `shared`. `sorter` (like boundaries) may be null.
-void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter,
-                   int64_t per_row, const void* values, bool right, int64_t* out);
+void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter, int64_t per_row,
+                   const void* values, bool right, int64_t* out);
 
 } // namespace kindling::library

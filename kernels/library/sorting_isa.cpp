@@ -8,8 +8,7 @@ namespace {
 
 namespace vectors = ::kindling::KINDLING_ISA_NAMESPACE;
 
-template <bool Largest, class T>
-int64_t ahead_of(const T* row, int64_t from, int64_t n, T bound) {
+template <bool Largest, class T> int64_t ahead_of(const T* row, int64_t from, int64_t n, T bound) {
     constexpr int lanes = vectors::width / static_cast<int>(sizeof(T)), block = 4 * lanes;
     using V = vectors::Vec<T, lanes>;
     // "Not <= bound", so that nan is found.
@@ -18,19 +17,15 @@ int64_t ahead_of(const T* row, int64_t from, int64_t n, T bound) {
     for (; from + block <= n; from += block) {
         const T* at = row + from;
         auto any = found(vectors::load<V>(at), bounds);
-        for (int i = 1; i < 4; i++)
-            any |= found(vectors::load<V>(at + i * lanes), bounds);
+        for (int i = 1; i < 4; i++) any |= found(vectors::load<V>(at + i * lanes), bounds);
         if (vectors::anywhere(any)) break;
     }
-    while (from + lanes <= n && !vectors::anywhere(found(vectors::load<V>(row + from), bounds)))
-        from += lanes;
-    while (from < n && !found(row[from], bound))
-        ++from;
+    while (from + lanes <= n && !vectors::anywhere(found(vectors::load<V>(row + from), bounds))) from += lanes;
+    while (from < n && !found(row[from], bound)) ++from;
     return from;
 }
 
-template <class T>
-int64_t next_ahead(const T* row, int64_t from, int64_t n, T bound, bool largest) {
+template <class T> int64_t next_ahead(const T* row, int64_t from, int64_t n, T bound, bool largest) {
     return largest ? ahead_of<true>(row, from, n, bound) : ahead_of<false>(row, from, n, bound);
 }
 

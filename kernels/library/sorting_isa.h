@@ -11,14 +11,8 @@ struct Ahead {
     int64_t (*of_doubles)(const double* row, int64_t from, int64_t n, double bound, bool largest);
 };
 
-namespace isa_baseline {
-extern const Ahead ahead;
-}
-namespace isa_avx2 {
-extern const Ahead ahead;
-}
-namespace isa_avx512 {
-extern const Ahead ahead;
-}
+namespace isa_baseline { extern const Ahead ahead; }
+namespace isa_avx2 { extern const Ahead ahead; }
+namespace isa_avx512 { extern const Ahead ahead; }
 
 } // namespace kindling::library

@@ -20,7 +20,7 @@ void multiply(void (*run)(const SparseRows<T>&, int64_t, int64_t), int64_t rows,
                  [&](int64_t first, int64_t last) { run(given, first, last); });
 }
 
-}  // namespace
+} // namespace
 
 void sparse_times_strided(DType dtype, int64_t rows, const int64_t* starts, const int64_t* columns, const void* values, const void* right,
                           int64_t width, void* result) {
@@ -30,4 +30,4 @@ void sparse_times_strided(DType dtype, int64_t rows, const int64_t* starts, cons
     else multiply(product.doubles, rows, starts, columns, values, right, width, result);
 }
 
-}  // namespace kindling::library
+} // namespace kindling::library

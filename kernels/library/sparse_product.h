@@ -12,4 +12,4 @@ namespace kindling::library {
 void sparse_times_strided(DType dtype, int64_t rows, const int64_t* starts, const int64_t* columns, const void* values, const void* right,
                           int64_t width, void* result);
 
-}  // namespace kindling::library
+} // namespace kindling::library

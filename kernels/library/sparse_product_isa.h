@@ -6,8 +6,7 @@ namespace kindling::library {
 
 /// Row r of the sparse matrix has the elements [starts[r], starts[r + 1]). `right` has `width` contiguous elements per
 /// row.
-template <class T>
-struct SparseRows {
+template <class T> struct SparseRows {
     const int64_t* starts;
     const int64_t* columns;
     const T* values;
@@ -22,14 +21,8 @@ struct SparseProduct {
     void (*doubles)(const SparseRows<double>& rows, int64_t first, int64_t last);
 };
 
-namespace isa_baseline {
-extern const SparseProduct sparse_product;
-}
-namespace isa_avx2 {
-extern const SparseProduct sparse_product;
-}
-namespace isa_avx512 {
-extern const SparseProduct sparse_product;
-}
+namespace isa_baseline { extern const SparseProduct sparse_product; }
+namespace isa_avx2 { extern const SparseProduct sparse_product; }
+namespace isa_avx512 { extern const SparseProduct sparse_product; }
 
 } // namespace kindling::library

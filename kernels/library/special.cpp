@@ -11,20 +11,27 @@ namespace {
 namespace maths = isa_once::maths;
 using V = isa_once::Vec<double, 2>;
 
-#define KINDLING_SCALAR(NAME) \
+#define KINDLING_SCALAR(NAME)                                                                                                              \
     double NAME(double x) { return maths::NAME(V{x, x})[0]; }
-KINDLING_SCALAR(exp) KINDLING_SCALAR(log) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos) KINDLING_SCALAR(acos) KINDLING_SCALAR(erfc) KINDLING_SCALAR(expm1)
+// clang-format off
+KINDLING_SCALAR(exp) KINDLING_SCALAR(log) KINDLING_SCALAR(sin) KINDLING_SCALAR(cos) KINDLING_SCALAR(acos) KINDLING_SCALAR(erfc)
+KINDLING_SCALAR(expm1)
+// clang-format on
 #undef KINDLING_SCALAR
 
-constexpr double infinity = __builtin_inf(), not_a_number = __builtin_nan("");
-constexpr double pi = 3.14159265358979323846, euler = 0.57721566490153286061, root_half = 0.70710678118654752440, log_2 = 0.69314718055994530942;
+    constexpr double infinity = __builtin_inf(),
+                     not_a_number = __builtin_nan("");
+constexpr double pi = 3.14159265358979323846, euler = 0.57721566490153286061, root_half = 0.70710678118654752440,
+                 log_2 = 0.69314718055994530942;
 
 double size(double x) { return __builtin_fabs(x); }
 double root(double x) { return __builtin_sqrt(x); }
 
 // ---- Bessel functions of orders 0 and 1
 
-struct Bessel { double j0, j1, y0, y1; };
+struct Bessel {
+    double j0, j1, y0, y1;
+};
 
 /// For 0 < x < 0.001: the first terms of the power series.
 Bessel bessel_near_zero(double x) {
@@ -48,7 +55,7 @@ Bessel bessel_by_recurrence(double x) {
     for (int k = last - 1; k >= 0; k--) {
         values[k] = 2 * (k + 1) / x * values[k + 1] - values[k + 2];
         if (k % 2 == 0) whole += k ? 2 * values[k] : values[k];
-        if (size(values[k]) > 1e200) {   // small x
+        if (size(values[k]) > 1e200) { // small x
             for (int i = k; i <= last; i++) values[i] *= 1e-200;
             whole *= 1e-200;
         }
@@ -69,7 +76,9 @@ Bessel bessel_by_recurrence(double x) {
 }
 
 /// Beyond 25: Hankel's asymptotic series.
-struct Phases { double p, q; };
+struct Phases {
+    double p, q;
+};
 Phases hankel(double four_nu_squared, double x) {
     Phases sum{1, 0};
     double term = 1;
@@ -114,7 +123,9 @@ double scaled_k(double order, double x) {
     }
     return sum * step;
 }
-struct K { double k0, k1; };
+struct K {
+    double k0, k1;
+};
 /// For 0 < x <= 2: the power series.
 K k_near_zero(double x) {
     double z = 0.25 * x * x, logarithm = log(x) - log_2, term0 = 1, term1 = 1, harmonic = 0;
@@ -152,7 +163,7 @@ double count(int64_t n) { return static_cast<double>(n); }
 
 // ---- gamma
 
-double log_gamma(double a) {   // a > 0, to absolute accuracy
+double log_gamma(double a) { // a > 0, to absolute accuracy
     double product = 1;
     while (a < 12) product *= a, a += 1;
     constexpr double series[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156};
@@ -192,8 +203,9 @@ double upper_series(double a, double x) {
         sum += term;
         if (size(term) <= 1e-17 * size(sum)) break;
     }
-    constexpr double zetas[] = {1.6449340668482264, -1.2020569031595943, 1.0823232337111382, -1.0369277551433699, 1.0173430619844491, -1.0083492773819228};
-    double near_one = 0;    // the logarithm of gamma(1 + a)
+    constexpr double zetas[] = {1.6449340668482264,  -1.2020569031595943, 1.0823232337111382,
+                                -1.0369277551433699, 1.0173430619844491,  -1.0083492773819228};
+    double near_one = 0; // the logarithm of gamma(1 + a)
     if (a > 0.005) near_one = log_gamma(1 + a);
     else {
         for (int k = 7; k >= 2; k--) near_one = (near_one + zetas[k - 2] / k) * a;
@@ -203,11 +215,13 @@ double upper_series(double a, double x) {
     return -expm1(a * logarithm - near_one) - exp(a * logarithm - near_one) * a * sum;
 }
 /// For a beyond 1e8, by the normal distribution: Temme's expansion with one term.
-struct Parts { double lower, upper; };
+struct Parts {
+    double lower, upper;
+};
 Parts gamma_far(double a, double x) {
     double d = (x - a) / a;
     if (!(size(d) < 0.5)) return d < 0 ? Parts{0, 1} : Parts{1, 0};
-    double part = 0;    // log(1 + d) - d
+    double part = 0; // log(1 + d) - d
     if (size(d) < 0.1) {
         double power = d * d;
         for (int k = 2; k < 25; k++, power *= -d) part -= power / k;
@@ -219,7 +233,7 @@ Parts gamma_far(double a, double x) {
     double at = eta * root(a / 2);
     return {0.5 * erfc(-at) - rest, 0.5 * erfc(at) + rest};
 }
-double upper_fraction(double a, double x) {   // Lentz
+double upper_fraction(double a, double x) { // Lentz
     constexpr double tiny = 1e-300;
     double b = x + 1 - a, c = 1 / tiny, d = 1 / (size(b) < tiny ? tiny : b), h = d;
     for (int k = 1; k < 100000; k++) {
@@ -237,7 +251,7 @@ double upper_fraction(double a, double x) {   // Lentz
     return h * gamma_weight(a, x);
 }
 
-}  // namespace
+} // namespace
 
 double bessel_j0(double x) { return x != x ? x : x == 0 ? 1 : size(x) == infinity ? not_a_number : bessel(size(x)).j0; }
 double bessel_j1(double x) {
@@ -249,10 +263,18 @@ double bessel_j1(double x) {
 double bessel_y0(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(x).y0; }
 double bessel_y1(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(x).y1; }
 
-double scaled_bessel_k0(double x) { return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k0 : scaled_k(0, x); }
-double scaled_bessel_k1(double x) { return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k1 : scaled_k(1, x); }
-double bessel_k0(double x) { return x > 0 && x <= 2 ? k_near_zero(x).k0 : x > 2 && x < infinity ? exp(-x) * scaled_k(0, x) : scaled_bessel_k0(x); }
-double bessel_k1(double x) { return x > 0 && x <= 2 ? k_near_zero(x).k1 : x > 2 && x < infinity ? exp(-x) * scaled_k(1, x) : scaled_bessel_k1(x); }
+double scaled_bessel_k0(double x) {
+    return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k0 : scaled_k(0, x);
+}
+double scaled_bessel_k1(double x) {
+    return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k1 : scaled_k(1, x);
+}
+double bessel_k0(double x) {
+    return x > 0 && x <= 2 ? k_near_zero(x).k0 : x > 2 && x < infinity ? exp(-x) * scaled_k(0, x) : scaled_bessel_k0(x);
+}
+double bessel_k1(double x) {
+    return x > 0 && x <= 2 ? k_near_zero(x).k1 : x > 2 && x < infinity ? exp(-x) * scaled_k(1, x) : scaled_bessel_k1(x);
+}
 
 double spherical_bessel_j0(double x) {
     if (size(x) == infinity) return 0;
@@ -266,7 +288,7 @@ double airy_ai(double x) {
     if (x > 103.892) return 0;
     double zeta = 2.0 / 3.0 * size(x) * root(size(x));
     if (x > 2.2) return root(x / 3) / pi * exp(-zeta) * scaled_k(1.0 / 3.0, zeta);
-    if (x >= -8) {   // the power series, in a wider type because of cancellation
+    if (x >= -8) { // the power series, in a wider type because of cancellation
         long double y = x, cube = y * y * y, f = 1, g = y, first = 0, second = 0;
         for (int k = 0; k < 120; k++) {
             first += f;
@@ -363,7 +385,8 @@ double laguerre_l(double x, double given) {
     int64_t n = whole(given);
     if (n < 0) return 0;
     if (x == 0 || n == 0) return 1;
-    return recurrence(1, 1 - x, n, [=](int64_t k, double p, double q) { return ((count(2 * k + 1) - x) * q - count(k) * p) / count(k + 1); });
+    return recurrence(1, 1 - x, n,
+                      [=](int64_t k, double p, double q) { return ((count(2 * k + 1) - x) * q - count(k) * p) / count(k + 1); });
 }
 double legendre_p(double x, double given) {
     int64_t n = whole(given);
@@ -426,4 +449,4 @@ double gamma_upper(double a, double x) {
     return lower ? 1 - lower_series(a, x) : upper_series(a, x);
 }
 
-}  // namespace kindling::library::special
+} // namespace kindling::library::special

@@ -33,4 +33,4 @@ double shifted_chebyshev_w(double x, double n);
 double gamma_lower(double a, double x);
 double gamma_upper(double a, double x);
 
-}  // namespace kindling::library::special
+} // namespace kindling::library::special

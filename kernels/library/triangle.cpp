@@ -25,7 +25,7 @@
 namespace kindling::library {
 namespace {
 
-constexpr int64_t whole = 16;       // unknowns or columns that are not halved: products of fewer do not pay
+constexpr int64_t whole = 16; // unknowns or columns that are not halved: products of fewer do not pay
 int64_t half_of(int64_t size) { return (size / 2 + whole - 1) / whole * whole; }
 
 const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
@@ -39,7 +39,7 @@ int64_t registers(DType dtype, int64_t count) { return (count + lanes_of(dtype) 
 struct Rows {
     DType dtype;
     char* data;
-    int64_t step;   // from a row to the next
+    int64_t step; // from a row to the next
     Rows at(int64_t row, int64_t column) const { return {dtype, data + (row * step + column) * item_of(dtype), step}; }
     Part part() const { return {data, step, 1}; }
 };
@@ -51,15 +51,19 @@ void exchange(const Rows& x, int64_t columns, int64_t n, const int32_t* pivots, 
 }
 
 void solve(const TriangularMatrix& t, int64_t size, const Rows& x, int64_t count) {
-    if (size <= whole) return loops().substitute[x.dtype == DType::Float64]({t.a, t.row, t.column, t.lower, t.unit}, size, x.data, x.step, count);
+    if (size <= whole)
+        return loops().substitute[x.dtype == DType::Float64]({t.a, t.row, t.column, t.lower, t.unit}, size, x.data, x.step, count);
     const int64_t half = half_of(size), rest = size - half;
     const int64_t known = t.lower ? 0 : rest, others = t.lower ? half : 0;
-    auto from = [&](int64_t row, int64_t column) { return static_cast<const char*>(t.a) + (row * t.row + column * t.column) * item_of(x.dtype); };
+    auto from = [&](int64_t row, int64_t column) {
+        return static_cast<const char*>(t.a) + (row * t.row + column * t.column) * item_of(x.dtype);
+    };
     auto part = [&](int64_t first, int64_t unknowns) {
         solve({from(first, first), t.row, t.column, t.lower, t.unit}, unknowns, x.at(first, 0), count);
     };
     part(known, half);
-    multiply(x.dtype, rest, count, half, {const_cast<char*>(from(others, known)), t.row, t.column}, x.at(known, 0).part(), x.at(others, 0).part(), true);
+    multiply(x.dtype, rest, count, half, {const_cast<char*>(from(others, known)), t.row, t.column}, x.at(known, 0).part(),
+             x.at(others, 0).part(), true);
     part(others, rest);
 }
 
@@ -80,7 +84,7 @@ int factor(int64_t m, int64_t n, const Rows& a, int32_t* pivots) {
     const int64_t steps = std::min(m, n), half = steps <= whole ? steps : half_of(steps), rest = steps - half, lanes = lanes_of(a.dtype);
     const int info = factor(m, half, a, pivots);
     // What the left half does to the right one, by columns: they do not wait for one another.
-    constexpr int64_t least = 1 << 20;     // products below which a second thread is not worth its start
+    constexpr int64_t least = 1 << 20; // products below which a second thread is not worth its start
     const int64_t blocks = registers(a.dtype, n - half), work = half * m * lanes, few = blocks / (2 * num_threads()) + 1;
     parallel_for(0, blocks, std::max(least / work + 1, few), [&](int64_t begin, int64_t end) {
         const Rows right = a.at(0, half + begin * lanes), below = right.at(half, 0);
@@ -102,7 +106,7 @@ Part at(DType dtype, const Part& a, int64_t row, int64_t column) {
 
 /// The lower triangle of n x n numbers, and some of the upper one, minus a @ a'.
 void subtract_square(DType dtype, int64_t n, int64_t k, const Part& a, const Part& out) {
-    constexpr int64_t undivided = 128;      // smaller products cost more than the half of them that is not needed
+    constexpr int64_t undivided = 128; // smaller products cost more than the half of them that is not needed
     if (n <= undivided) return multiply(dtype, n, n, k, a, {a.data, a.column, a.row}, out, true);
     const int64_t half = half_of(n);
     const Part below = at(dtype, a, half, 0);
@@ -153,7 +157,10 @@ void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part
 
 void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to) {
     const int64_t item = item_of(dtype);
-    find_plane_copy(static_cast<int>(item))({static_cast<char*>(to.data), static_cast<const char*>(from.data), {m, n}, {to.row * item, to.column * item},
+    find_plane_copy(static_cast<int>(item))({static_cast<char*>(to.data),
+                                             static_cast<const char*>(from.data),
+                                             {m, n},
+                                             {to.row * item, to.column * item},
                                              {from.row * item, from.column * item}});
 }
 
@@ -162,8 +169,9 @@ bool solves_triangles(DType dtype, int64_t size, int64_t count) {
 }
 
 void solve_triangle(const TriangularSystem& s) {
-    constexpr int64_t least = 1 << 18;   // products below which a second thread is not worth its start
-    const int64_t grain = std::max(least / (s.size * s.size) + 1, int64_t{1}), blocks = registers(s.dtype, s.count), lanes = lanes_of(s.dtype);
+    constexpr int64_t least = 1 << 18; // products below which a second thread is not worth its start
+    const int64_t grain = std::max(least / (s.size * s.size) + 1, int64_t{1}), blocks = registers(s.dtype, s.count),
+                  lanes = lanes_of(s.dtype);
     parallel_for(0, blocks, std::max((blocks + num_threads() - 1) / num_threads(), grain), [&](int64_t begin, int64_t end) {
         const int64_t first = begin * lanes, count = std::min(end * lanes, s.count) - first, width = (end - begin) * lanes;
         const Part b{static_cast<char*>(s.b) + first * s.across * item_of(s.dtype), s.along, s.across};
@@ -182,7 +190,7 @@ void solve_triangle(const TriangularSystem& s) {
 }
 
 int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
-    const Alone short_loops(std::min(m, n) <= 384);     // measured: 256 took 1.6 times as long with two threads
+    const Alone short_loops(std::min(m, n) <= 384); // measured: 256 took 1.6 times as long with two threads
     const Part given{a, 1, lda};
     if (n <= whole) return factor_columns(dtype, m, n, given, pivots);
     // A register more, since the last columns may begin anywhere, and lest rows lie a power of two apart.

@@ -31,14 +31,14 @@ struct TriangularMatrix {
 
 /// `size` unknowns, and `count` right-hand sides, which the solutions replace.
 struct TriangularSystem {
-    DType dtype;    // float32 or float64
+    DType dtype; // float32 or float64
     int64_t size, count;
     TriangularMatrix first;
     void* b;
-    int64_t along, across;  // from an unknown to the next, and from a right-hand side to the next
-    const TriangularMatrix* second = nullptr;   // solved with what the first gave
-    const int32_t* exchanged_before = nullptr;  // exchanges of the unknowns as LU gives them, made before
-    const int32_t* exchanged_after = nullptr;   // or taken back after
+    int64_t along, across;                     // from an unknown to the next, and from a right-hand side to the next
+    const TriangularMatrix* second = nullptr;  // solved with what the first gave
+    const int32_t* exchanged_before = nullptr; // exchanges of the unknowns as LU gives them, made before
+    const int32_t* exchanged_after = nullptr;  // or taken back after
 };
 
 /// Whether `solve_triangle` is the fast way: for few right-hand sides or unknowns it is not, and complex numbers it does not take.

@@ -17,16 +17,11 @@ constexpr int own_bytes = 32;
 #else
 constexpr int own_bytes = 16;
 #endif
-template <class T>
-using Own [[gnu::vector_size(own_bytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
-template <class T>
-constexpr int64_t own_lanes = own_bytes / static_cast<int64_t>(sizeof(T));
-template <class T>
-Own<T>& own(T* x) { return *reinterpret_cast<Own<T>*>(x); }
-template <class T>
-const Own<T>& own(const T* x) { return *reinterpret_cast<const Own<T>*>(x); }
-template <class T>
-void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
+template <class T> using Own [[gnu::vector_size(own_bytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
+template <class T> constexpr int64_t own_lanes = own_bytes / static_cast<int64_t>(sizeof(T));
+template <class T> Own<T>& own(T* x) { return *reinterpret_cast<Own<T>*>(x); }
+template <class T> const Own<T>& own(const T* x) { return *reinterpret_cast<const Own<T>*>(x); }
+template <class T> void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
     T* x = static_cast<T*>(right);
     const int64_t from = t.forward ? 0 : size - 1, next = t.forward ? 1 : -1;
     for (int64_t c = 0; c < count; c += own_lanes<T>) {
@@ -37,7 +32,7 @@ void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int6
             const T* factor = static_cast<const T*>(t.a) + i * (t.row + t.column);
             if (!t.unit) *known = value /= *factor;
             T* other = x + i * step + c;
-            for (int64_t k = 0; k < left; ++k) {    // what is known now leaves the equations behind
+            for (int64_t k = 0; k < left; ++k) { // what is known now leaves the equations behind
                 factor += next * t.row;
                 other += next * step;
                 *reinterpret_cast<Own<T>*>(other) -= *factor * value;
@@ -46,26 +41,24 @@ void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int6
     }
 }
 
-template <class T>
-constexpr T numbered[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+template <class T> constexpr T numbered[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 /// The first place from k on of the largest magnitude of `rows` numbers; k if that is NaN. `i` is where k's register begins, and zeros fill
 /// the last one.
-template <class T>
-int64_t largest(const T* x, int64_t k, int64_t i, int64_t rows) {
+template <class T> int64_t largest(const T* x, int64_t k, int64_t i, int64_t rows) {
     using Integer = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
     using Integers [[gnu::vector_size(own_bytes)]] = Integer;
     T most = x[k] < 0 ? -x[k] : x[k];
     int64_t best = k;
     if (most != most) return k;
-    if (rows - i <= own_lanes<T>) {     // to compare lanes takes longer
+    if (rows - i <= own_lanes<T>) { // to compare lanes takes longer
         for (; ++k < rows;)
             if (const T size = x[k] < 0 ? -x[k] : x[k]; size > most) most = size, best = k;
         return best;
     }
     Integers where = {};
     Own<T> top = {};
-    auto from = static_cast<T>(k - i);      // rows before k share its register
+    auto from = static_cast<T>(k - i); // rows before k share its register
     for (; i < rows; i += own_lanes<T>, from = 0) {
         const Own<T> size = own(x + i) < 0 ? -own(x + i) : own(x + i);
         const auto larger = (size > top) & (own(numbered<T>) >= from);
@@ -73,12 +66,12 @@ int64_t largest(const T* x, int64_t k, int64_t i, int64_t rows) {
         where = larger ? Integers{} + static_cast<Integer>(i) : where;
     }
     for (int lane = 0; lane < own_lanes<T>; ++lane)
-        if (const int64_t place = where[lane] + lane; top[lane] > most || (top[lane] == most && place > k && place < best)) most = top[lane], best = place;
+        if (const int64_t place = where[lane] + lane; top[lane] > most || (top[lane] == most && place > k && place < best))
+            most = top[lane], best = place;
     return best;
 }
 
-template <class T>
-int factor(int64_t m, int64_t n, void* matrix, int64_t step, int32_t* pivots) {
+template <class T> int factor(int64_t m, int64_t n, void* matrix, int64_t step, int32_t* pivots) {
     constexpr int64_t lanes = own_lanes<T>;
     T *a = static_cast<T*>(matrix), *end = a + n * step;
     int info = 0;
@@ -128,13 +121,12 @@ void exchange(int64_t n, const int32_t* pivots, bool forward, char* rows, int64_
 #if defined(__AVX2__)
 constexpr int unrolled = 4;
 #else
-constexpr int unrolled = 1;     // four sums are sixteen registers, which there are not: smaller code is as fast
+constexpr int unrolled = 1; // four sums are sixteen registers, which there are not: smaller code is as fast
 #endif
 
-template <class T>
-void reflect(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count) {
+template <class T> void reflect(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count) {
     constexpr int64_t lanes = triangle_lanes<T>, own_step = own_lanes<T>;
-    constexpr int few = 4;      // columns at a time, so that v is read for all and their sums do not wait for one another
+    constexpr int few = 4; // columns at a time, so that v is read for all and their sums do not wait for one another
     constexpr int parts = 64 / own_bytes;
     for (const T* end = x + count * step; x != end; x += few * step) {
         Own<T> sums[few][parts] = {};
@@ -160,8 +152,7 @@ void reflect(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count)
     }
 }
 
-template <class T>
-T scale(T* x, int64_t count, T times) {
+template <class T> T scale(T* x, int64_t count, T times) {
     constexpr int parts = 64 / own_bytes;
     Own<T> sums[parts] = {};
     for (const T* end = x + count; x != end;)
@@ -180,6 +171,12 @@ T scale(T* x, int64_t count, T times) {
 
 } // namespace
 
-const TriangleLoops triangle_loops = {{substitute<float>, substitute<double>}, {factor<float>, factor<double>}, exchange, reflect<float>, reflect<double>, scale<float>, scale<double>};
+const TriangleLoops triangle_loops = {{substitute<float>, substitute<double>},
+                                      {factor<float>, factor<double>},
+                                      exchange,
+                                      reflect<float>,
+                                      reflect<double>,
+                                      scale<float>,
+                                      scale<double>};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -12,11 +12,9 @@ struct Triangle {
 };
 
 /// Numbers in 64 bytes: right-hand sides that are solved at once, rows that are reflected at once.
-template <class T>
-constexpr int64_t triangle_lanes = 64 / static_cast<int64_t>(sizeof(T));
+template <class T> constexpr int64_t triangle_lanes = 64 / static_cast<int64_t>(sizeof(T));
 /// So many, where they lie in memory.
-template <class T>
-using Lanes [[gnu::vector_size(64), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
+template <class T> using Lanes [[gnu::vector_size(64), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
 
 /// Solves for `count` right-hand sides, a multiple of the lanes: unknown i of all of them is at x + i * step.
 using Substitute = void (*)(const Triangle& t, int64_t size, void* x, int64_t step, int64_t count);
@@ -25,13 +23,11 @@ using FactorColumns = int (*)(int64_t m, int64_t n, void* a, int64_t step, int32
 /// The exchanges of `n` rows that a factorisation made, in its order or back: of `bytes` bytes, a multiple of 64, and `step` bytes apart.
 using Exchange = void (*)(int64_t n, const int32_t* pivots, bool forward, char* rows, int64_t step, int64_t bytes);
 /// x -= tau v (v'x) for `count` columns x, a multiple of four: of `rows` numbers, a multiple of the lanes, and `step` apart.
-template <class T>
-using Reflect = void (*)(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count);
+template <class T> using Reflect = void (*)(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count);
 /// Multiplies numbers, a multiple of the lanes, and returns the sum of their squares.
-template <class T>
-using Scale = T (*)(T* x, int64_t count, T times);
+template <class T> using Scale = T (*)(T* x, int64_t count, T times);
 struct TriangleLoops {
-    Substitute substitute[2];   // of float, of double
+    Substitute substitute[2]; // of float, of double
     FactorColumns factor[2];
     Exchange exchange;
     Reflect<float> reflect_float;
@@ -40,14 +36,8 @@ struct TriangleLoops {
     Scale<double> scale_double;
 };
 
-namespace isa_baseline {
-extern const TriangleLoops triangle_loops;
-}
-namespace isa_avx2 {
-extern const TriangleLoops triangle_loops;
-}
-namespace isa_avx512 {
-extern const TriangleLoops triangle_loops;
-}
+namespace isa_baseline { extern const TriangleLoops triangle_loops; }
+namespace isa_avx2 { extern const TriangleLoops triangle_loops; }
+namespace isa_avx512 { extern const TriangleLoops triangle_loops; }
 
 } // namespace kindling::library

@@ -25,12 +25,12 @@ inline void turn_square(double* to, int64_t to_stride, const double* from, int64
 // The same for a cache line of each row: each line is read once, whatever the distance of the rows.
 constexpr int64_t line_bytes = 64;
 inline void turn_lines(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
-    __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + from_stride),
-           c = _mm512_loadu_ps(from + 2 * from_stride), d = _mm512_loadu_ps(from + 3 * from_stride);
+    __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + from_stride), c = _mm512_loadu_ps(from + 2 * from_stride),
+           d = _mm512_loadu_ps(from + 3 * from_stride);
     __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d), ab_high = _mm512_unpackhi_ps(a, b),
            cd_high = _mm512_unpackhi_ps(c, d);
-    const __m512 turned[4] = {_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xEE),
-                              _mm512_shuffle_ps(ab_high, cd_high, 0x44), _mm512_shuffle_ps(ab_high, cd_high, 0xEE)};
+    const __m512 turned[4] = {_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xEE), _mm512_shuffle_ps(ab_high, cd_high, 0x44),
+                              _mm512_shuffle_ps(ab_high, cd_high, 0xEE)};
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
         _mm_storeu_ps(to + i * to_stride, _mm512_castps512_ps128(turned[i]));
@@ -52,8 +52,7 @@ inline void turn_lines(double* to, int64_t to_stride, const double* from, int64_
 }
 #else
 constexpr int64_t line_bytes = 16;
-template <class T>
-inline void turn_lines(T* to, int64_t to_stride, const T* from, int64_t from_stride) {
+template <class T> inline void turn_lines(T* to, int64_t to_stride, const T* from, int64_t from_stride) {
     turn_square(to, to_stride, from, from_stride);
 }
 #endif
@@ -67,16 +66,13 @@ inline void turn_pair(float* to, int64_t to_stride, const float* from, int64_t f
 }
 /// to[p * to_stride + r] = from[r * from_stride + p] for r < rows, p < k. Not copied into its callers: it is long.
 template <class T>
-[[gnu::noinline, gnu::noclone]] void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows,
-                                          int64_t k) {
+[[gnu::noinline, gnu::noclone]] void turn(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k) {
     constexpr int64_t side = 16 / sizeof(T), line = line_bytes / sizeof(T);
     int64_t row_end = rows / side * side, k_end = k / side * side, p = 0;
     for (; p + line <= k; p += line)
-        for (int64_t r = 0; r < row_end; r += side)
-            turn_lines(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
+        for (int64_t r = 0; r < row_end; r += side) turn_lines(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
     for (; p < k_end; p += side)
-        for (int64_t r = 0; r < row_end; r += side)
-            turn_square(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
+        for (int64_t r = 0; r < row_end; r += side) turn_square(to + p * to_stride + r, to_stride, from + r * from_stride + p, from_stride);
     if constexpr (sizeof(T) == 4)
         if (rows - row_end >= 2) {
             for (p = 0; p < k_end; p += side)
@@ -84,11 +80,9 @@ template <class T>
             row_end += 2;
         }
     for (int64_t r = row_end; r < rows; ++r)
-        for (p = 0; p < k_end; ++p)
-            to[p * to_stride + r] = from[r * from_stride + p];
+        for (p = 0; p < k_end; ++p) to[p * to_stride + r] = from[r * from_stride + p];
     for (p = k_end; p < k; ++p)
-        for (int64_t r = 0; r < rows; ++r)
-            to[p * to_stride + r] = from[r * from_stride + p];
+        for (int64_t r = 0; r < rows; ++r) to[p * to_stride + r] = from[r * from_stride + p];
 }
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -5,11 +5,9 @@
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 
 /// A register of floats or doubles of the instruction set being compiled for.
-template <class T>
-struct Vec;
+template <class T> struct Vec;
 #if defined(__AVX512F__)
-template <>
-struct Vec<float> {
+template <> struct Vec<float> {
     static constexpr int width = 16;
     __m512 v;
     static Vec zero() { return {_mm512_setzero_ps()}; }
@@ -18,8 +16,7 @@ struct Vec<float> {
     void store(float* p) const { _mm512_storeu_ps(p, v); }
     void add_product(Vec a, Vec b) { v = _mm512_fmadd_ps(a.v, b.v, v); }
 };
-template <>
-struct Vec<double> {
+template <> struct Vec<double> {
     static constexpr int width = 8;
     __m512d v;
     static Vec zero() { return {_mm512_setzero_pd()}; }
@@ -29,8 +26,7 @@ struct Vec<double> {
     void add_product(Vec a, Vec b) { v = _mm512_fmadd_pd(a.v, b.v, v); }
 };
 #elif defined(__AVX2__)
-template <>
-struct Vec<float> {
+template <> struct Vec<float> {
     static constexpr int width = 8;
     __m256 v;
     static Vec zero() { return {_mm256_setzero_ps()}; }
@@ -39,8 +35,7 @@ struct Vec<float> {
     void store(float* p) const { _mm256_storeu_ps(p, v); }
     void add_product(Vec a, Vec b) { v = _mm256_fmadd_ps(a.v, b.v, v); }
 };
-template <>
-struct Vec<double> {
+template <> struct Vec<double> {
     static constexpr int width = 4;
     __m256d v;
     static Vec zero() { return {_mm256_setzero_pd()}; }
@@ -50,8 +45,7 @@ struct Vec<double> {
     void add_product(Vec a, Vec b) { v = _mm256_fmadd_pd(a.v, b.v, v); }
 };
 #else
-template <>
-struct Vec<float> {
+template <> struct Vec<float> {
     static constexpr int width = 4;
     __m128 v;
     static Vec zero() { return {_mm_setzero_ps()}; }
@@ -60,8 +54,7 @@ struct Vec<float> {
     void store(float* p) const { _mm_storeu_ps(p, v); }
     void add_product(Vec a, Vec b) { v = _mm_add_ps(_mm_mul_ps(a.v, b.v), v); }
 };
-template <>
-struct Vec<double> {
+template <> struct Vec<double> {
     static constexpr int width = 2;
     __m128d v;
     static Vec zero() { return {_mm_setzero_pd()}; }
@@ -78,24 +71,20 @@ inline void fold(const float (&partial)[4][16], float* totals) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
         const float* p = partial[i];
-        c[i] = _mm_add_ps(_mm_add_ps(_mm_load_ps(p), _mm_load_ps(p + 8)),
-                          _mm_add_ps(_mm_load_ps(p + 4), _mm_load_ps(p + 12)));
+        c[i] = _mm_add_ps(_mm_add_ps(_mm_load_ps(p), _mm_load_ps(p + 8)), _mm_add_ps(_mm_load_ps(p + 4), _mm_load_ps(p + 12)));
     }
     _MM_TRANSPOSE4_PS(c[0], c[1], c[2], c[3]);
     _mm_storeu_ps(totals, _mm_add_ps(_mm_add_ps(c[0], c[2]), _mm_add_ps(c[1], c[3])));
 }
-template <int L>
-inline void fold(const double (&partial)[4][L], double* totals) {
+template <int L> inline void fold(const double (&partial)[4][L], double* totals) {
     __m128d c[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
         __m128d lane[L / 2];
 #pragma GCC unroll 8
-        for (int l = 0; l < L / 2; ++l)
-            lane[l] = _mm_load_pd(partial[i] + 2 * l);
+        for (int l = 0; l < L / 2; ++l) lane[l] = _mm_load_pd(partial[i] + 2 * l);
         for (int half = L / 4; half; half /= 2)
-            for (int l = 0; l < half; ++l)
-                lane[l] = _mm_add_pd(lane[l], lane[l + half]);
+            for (int l = 0; l < half; ++l) lane[l] = _mm_add_pd(lane[l], lane[l + half]);
         c[i] = lane[0];
     }
     _mm_storeu_pd(totals, _mm_add_pd(_mm_unpacklo_pd(c[0], c[1]), _mm_unpackhi_pd(c[0], c[1])));
@@ -103,8 +92,7 @@ inline void fold(const double (&partial)[4][L], double* totals) {
 }
 
 /// One number with the same interface, for remainders.
-template <class T>
-struct One {
+template <class T> struct One {
     static constexpr int width = 1;
     T v;
     static One all(T x) { return {x}; }
@@ -121,29 +109,11 @@ struct One {
 };
 
 // gcc's vector types have the operators; each is rounded by itself.
-template <class T>
-inline Vec<T> operator+(Vec<T> a, Vec<T> b) {
-    return {a.v + b.v};
-}
-template <class T>
-inline Vec<T> operator-(Vec<T> a, Vec<T> b) {
-    return {a.v - b.v};
-}
-template <class T>
-inline Vec<T> operator*(Vec<T> a, Vec<T> b) {
-    return {a.v * b.v};
-}
-template <class T>
-inline One<T> operator+(One<T> a, One<T> b) {
-    return {a.v + b.v};
-}
-template <class T>
-inline One<T> operator-(One<T> a, One<T> b) {
-    return {a.v - b.v};
-}
-template <class T>
-inline One<T> operator*(One<T> a, One<T> b) {
-    return {a.v * b.v};
-}
+template <class T> inline Vec<T> operator+(Vec<T> a, Vec<T> b) { return {a.v + b.v}; }
+template <class T> inline Vec<T> operator-(Vec<T> a, Vec<T> b) { return {a.v - b.v}; }
+template <class T> inline Vec<T> operator*(Vec<T> a, Vec<T> b) { return {a.v * b.v}; }
+template <class T> inline One<T> operator+(One<T> a, One<T> b) { return {a.v + b.v}; }
+template <class T> inline One<T> operator-(One<T> a, One<T> b) { return {a.v - b.v}; }
+template <class T> inline One<T> operator*(One<T> a, One<T> b) { return {a.v * b.v}; }
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

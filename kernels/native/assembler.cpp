@@ -32,17 +32,17 @@ std::string address(const Place& place) {
 
 const char* memory_name(int bytes) {
     switch (bytes) {
-        case 1: return "BYTE";
-        case 2: return "WORD";
-        case 4: return "DWORD";
-        case 8: return "QWORD";
-        case 16: return "XMMWORD";
-        case 32: return "YMMWORD";
-        default: return "ZMMWORD";
+    case 1: return "BYTE";
+    case 2: return "WORD";
+    case 4: return "DWORD";
+    case 8: return "QWORD";
+    case 16: return "XMMWORD";
+    case 32: return "YMMWORD";
+    default: return "ZMMWORD";
     }
 }
 
-}  // namespace
+} // namespace
 
 const FormFacts& facts(Form form) { return all_facts[static_cast<int>(form)]; }
 
@@ -54,9 +54,7 @@ std::string general_name(int reg, int bytes) {
     if (bytes == 2) return name.substr(1);
     return reg < 4 ? name.substr(1, 1) + "l" : name.substr(1) + "l";
 }
-std::string register_name(int reg, int bytes) {
-    return format("%cmm%d", bytes == 64 ? 'z' : bytes == 32 ? 'y' : 'x', reg);
-}
+std::string register_name(int reg, int bytes) { return format("%cmm%d", bytes == 64 ? 'z' : bytes == 32 ? 'y' : 'x', reg); }
 
 void Assembler::word32(uint32_t value) {
     for (int i = 0; i < 4; i++) byte(value >> (8 * i) & 0xFF);
@@ -84,8 +82,7 @@ void Assembler::rm(int reg, const Place& place, int compress) {
     const unsigned base = place.base & 7u;
     int mode = 2;
     if (place.offset == 0 && base != 5) mode = 0;
-    else if (place.offset % compress == 0 && place.offset / compress >= -128 && place.offset / compress <= 127)
-        mode = 1;
+    else if (place.offset % compress == 0 && place.offset / compress >= -128 && place.offset / compress <= 127) mode = 1;
     if (place.index >= 0 || base == 4) {
         const unsigned index = place.index >= 0 ? static_cast<unsigned>(place.index) & 7 : 4;
         const unsigned scale = place.scale == 8 ? 3 : place.scale == 4 ? 2 : place.scale == 2 ? 1 : 0;
@@ -98,8 +95,7 @@ void Assembler::rm(int reg, const Place& place, int compress) {
     if (mode == 2) word32(static_cast<uint32_t>(place.offset));
 }
 
-void Assembler::emit(Form form, int bytes, int reg, int source, const Place& place, int immediate, int mask,
-                     bool zero) {
+void Assembler::emit(Form form, int bytes, int reg, int source, const Place& place, int immediate, int mask, bool zero) {
     const FormFacts& row = facts(form);
     const int from = here();
     const bool evex = (row.flags & E) && (evex_ || !(row.flags & V));
@@ -109,23 +105,25 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
     const bool memory = place.reg < 0;
     const int fraction = row.flags & Half ? 1 : row.flags & Quarter ? 2 : 0;
     const unsigned b = static_cast<unsigned>(!memory ? place.reg : place.constant ? 0 : place.base);
-    const unsigned x = memory ? (place.index >= 0 ? static_cast<unsigned>(place.index) : 0) : b >> 1;  // EVEX: bit 4
+    const unsigned x = memory ? (place.index >= 0 ? static_cast<unsigned>(place.index) : 0) : b >> 1; // EVEX: bit 4
     const unsigned r = static_cast<unsigned>(in_field), v = static_cast<unsigned>(in_vvvv);
     int compress = 1;
     if (evex) {
         compress = place.repeated || row.flags & Scalar ? row.element : row.flags & Extract ? 16 : bytes >> fraction;
-        const unsigned length = row.flags & Scalar && row.element && row.opcode != 0x18 && row.opcode != 0x19
-                                    ? 0 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0;
+        const unsigned length = row.flags & Scalar && row.element && row.opcode != 0x18 && row.opcode != 0x19 ? 0
+                                : bytes == 64                                                                 ? 2
+                                : bytes == 32                                                                 ? 1
+                                                                                                              : 0;
         byte(0x62);
         byte((~r & 8) << 4 | (~x & 8) << 3 | (~b & 8) << 2 | (~r & 16) | row.map);
         byte((row.flags & W ? 0x80u : 0) | (~v & 15) << 3 | 4 | prefix);
-        byte((zero ? 0x80u : 0) | length << 5 | (place.repeated ? 16u : 0) | (~v & 16) >> 1 |
-             static_cast<unsigned>(mask));
+        byte((zero ? 0x80u : 0) | length << 5 | (place.repeated ? 16u : 0) | (~v & 16) >> 1 | static_cast<unsigned>(mask));
     } else {
         const bool wide = row.flags & VexW;
-        const unsigned length = row.flags & Masks ? (row.flags & L1 ? 4 : 0)
+        const unsigned length = row.flags & Masks                                                ? (row.flags & L1 ? 4 : 0)
                                 : row.flags & Scalar && row.opcode != 0x18 && row.opcode != 0x19 ? 0
-                                : bytes == 32 ? 4 : 0;
+                                : bytes == 32                                                    ? 4
+                                                                                                 : 0;
         const unsigned index = memory ? x : 0;
         if (row.map == 1 && !wide && b < 8 && index < 8) {
             byte(0xC5);
@@ -147,23 +145,18 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
     const int half = row.flags & RegHalf ? bytes / 2 : bytes;
     auto vector = [&](int which, int length) { return register_name(which, length < 16 ? 16 : length); };
     auto mask_name = [](int which) { return format("k%d", which); };
-    std::string first = row.flags & Masks            ? (row.flags & ToGeneral ? format("r%d", reg) : mask_name(reg))
-                        : evex && row.flags & ToMask ? mask_name(reg)
-                                                     : vector(reg, row.flags & Scalar && row.element && fraction == 0 &&
-                                                                           row.opcode != 0x18 && row.opcode != 0x19
-                                                                       ? 16
-                                                                       : half);
-    if (row.flags & ToGeneral) {
-        first = general_name(reg, wide ? 8 : 4);
-    }
+    std::string first =
+        row.flags & Masks ? (row.flags & ToGeneral ? format("r%d", reg) : mask_name(reg))
+        : evex && row.flags & ToMask
+            ? mask_name(reg)
+            : vector(reg, row.flags & Scalar && row.element && fraction == 0 && row.opcode != 0x18 && row.opcode != 0x19 ? 16 : half);
+    if (row.flags & ToGeneral) { first = general_name(reg, wide ? 8 : 4); }
     std::string last;
     const int rm_bytes = row.flags & Scalar ? row.element : row.flags & Extract ? 16 : bytes >> fraction;
     if (memory) {
-        last = place.repeated ? std::string(memory_name(row.element)) + " BCST "
-                              : std::string(memory_name(rm_bytes)) + " PTR ";
+        last = place.repeated ? std::string(memory_name(row.element)) + " BCST " : std::string(memory_name(rm_bytes)) + " PTR ";
         last += address(place);
-        if (place.repeated && row.flags & RegHalf && bytes < 64)
-            last += format("{1to%d}", bytes / 8); // else its length is unknown
+        if (place.repeated && row.flags & RegHalf && bytes < 64) last += format("{1to%d}", bytes / 8); // else its length is unknown
     } else if (row.flags & FromGeneral) {
         last = general_name(place.reg, wide ? 8 : 4);
     } else {
@@ -230,9 +223,7 @@ void Assembler::move_immediate(General to, uint64_t value) {
         word32(static_cast<uint32_t>(value));
         word32(static_cast<uint32_t>(value >> 32));
     }
-    if (listing)
-        line(from, format("%s %s,0x%llx", small ? "mov" : "movabs", general_names[to],
-                          static_cast<unsigned long long>(value)));
+    if (listing) line(from, format("%s %s,0x%llx", small ? "mov" : "movabs", general_names[to], static_cast<unsigned long long>(value)));
 }
 int Assembler::load_address(General to) {
     const int from = here();
@@ -283,7 +274,7 @@ const char* condition_name(Condition condition) {
     static constexpr char names[16][3] = {"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"};
     return names[static_cast<int>(condition)];
 }
-}  // namespace
+} // namespace
 
 int Assembler::jump(Condition condition) {
     const int from = here();
@@ -389,7 +380,7 @@ const char* arithmetic_name(Arithmetic op) {
 }
 std::string immediate_text(int64_t value) { return format("0x%llx", static_cast<unsigned long long>(value)); }
 bool short_form(int32_t value) { return value >= -128 && value <= 127; }
-}  // namespace
+} // namespace
 
 void Assembler::operate(Arithmetic op, General to, const Place& place) {
     const int from = here();
@@ -426,7 +417,12 @@ void Assembler::sign_of_rax_to_rdx() {
 void Assembler::shift(Shift op, General reg, int count) {
     const int from = here();
     instruction(0xC1, static_cast<int>(op), Place::of(reg), 8, 1, count);
-    if (listing) line(from, format("%s %s,%s", op == Shift::Left ? "shl" : op == Shift::Right ? "shr" : "sar", general_names[reg], hex(count).c_str()));
+    if (listing)
+        line(from, format("%s %s,%s",
+                          op == Shift::Left    ? "shl"
+                          : op == Shift::Right ? "shr"
+                                               : "sar",
+                          general_names[reg], hex(count).c_str()));
 }
 void Assembler::shift_by(Shift op, General to, const Place& place, General count) {
     const int from = here();
@@ -438,8 +434,11 @@ void Assembler::shift_by(Shift op, General to, const Place& place, General count
     byte(0xF7);
     rm(to, place, 1);
     if (listing)
-        line(from, format("%s %s,%s,%s", op == Shift::Left ? "shlx" : op == Shift::Signed ? "sarx" : "shrx", general_names[to],
-                          operand_text(place, 8).c_str(), general_names[count]));
+        line(from, format("%s %s,%s,%s",
+                          op == Shift::Left     ? "shlx"
+                          : op == Shift::Signed ? "sarx"
+                                                : "shrx",
+                          general_names[to], operand_text(place, 8).c_str(), general_names[count]));
 }
 void Assembler::address_of(General to, const Place& place) {
     const int from = here();
@@ -454,7 +453,10 @@ void Assembler::load_narrow(General to, const Place& place, int bytes, bool is_s
     const int width = is_signed || (bytes == 1 && place.reg >= 4 && place.reg < 8) ? 8 : 4;
     instruction(opcode, to, place, width);
     if (listing)
-        line(from, format("%s %s,%s", bytes == 4 ? (is_signed ? "movsxd" : "mov") : is_signed ? "movsx" : "movzx",
+        line(from, format("%s %s,%s",
+                          bytes == 4  ? (is_signed ? "movsxd" : "mov")
+                          : is_signed ? "movsx"
+                                      : "movzx",
                           general_name(to, width).c_str(), operand_text(place, bytes).c_str()));
 }
 void Assembler::store_narrow(const Place& to, General reg, int bytes) {
@@ -465,7 +467,13 @@ void Assembler::store_narrow(const Place& to, General reg, int bytes) {
 void Assembler::store_immediate(const Place& to, int32_t value, int bytes) {
     const int from = here();
     instruction(bytes == 1 ? 0xC6 : 0xC7, 0, to, bytes, bytes > 4 ? 4 : bytes, value);
-    if (listing) line(from, format("mov %s,%s", operand_text(to, bytes).c_str(), immediate_text(bytes == 1 ? value & 0xFF : bytes == 2 ? value & 0xFFFF : bytes == 4 ? static_cast<uint32_t>(value) : value).c_str()));
+    if (listing)
+        line(from, format("mov %s,%s", operand_text(to, bytes).c_str(),
+                          immediate_text(bytes == 1   ? value & 0xFF
+                                         : bytes == 2 ? value & 0xFFFF
+                                         : bytes == 4 ? static_cast<uint32_t>(value)
+                                                      : value)
+                              .c_str()));
 }
 void Assembler::test(General a, General b) {
     const int from = here();
@@ -488,4 +496,4 @@ void Assembler::bind(int place, int target) {
     for (int i = 0; i < 4; i++) code[static_cast<size_t>(place + i)] = static_cast<uint8_t>(distance >> (8 * i));
 }
 
-}  // namespace kindling::native
+} // namespace kindling::native

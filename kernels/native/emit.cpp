@@ -16,9 +16,9 @@ namespace kindling::native {
 namespace {
 
 constexpr int never_used = 0x7FFFFFFF;
-constexpr int saved_general = 64;  // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments, masks
+constexpr int saved_general = 64; // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments, masks
 constexpr int end_of_arguments = 24;
-constexpr int partial_mask = 7;    // the mask register of the remainder; values have those below
+constexpr int partial_mask = 7; // the mask register of the remainder; values have those below
 
 enum FixKind { High, Low, Quadrant, Function };
 
@@ -26,7 +26,7 @@ enum FixKind { High, Low, Quadrant, Function };
 void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
     auto place = [&](int which) { return saved + static_cast<int64_t>(packed >> 8 * which & 0xFF) * stride; };
     char* value = place(1);
-    if (packed >> 24 == Function) {  // it is stored behind the registers
+    if (packed >> 24 == Function) { // it is stored behind the registers
         TileFunction function;
         std::memcpy(&function, saved + 32 * stride, sizeof function);
         function(value, place(0), place(2), nullptr, lanes, 0);
@@ -37,9 +37,9 @@ void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
         if (x[i] <= largest_plain_angle && x[i] >= -largest_plain_angle) continue;
         ReducedAngle reduced = reduce_large_angle(x[i]);
         switch (packed >> 24) {
-            case High: std::memcpy(value + 8 * i, &reduced.high, 8); break;
-            case Low: std::memcpy(value + 8 * i, &reduced.low, 8); break;
-            default: std::memcpy(value + 8 * i, &reduced.quadrant, 8);
+        case High: std::memcpy(value + 8 * i, &reduced.high, 8); break;
+        case Low: std::memcpy(value + 8 * i, &reduced.low, 8); break;
+        default: std::memcpy(value + 8 * i, &reduced.quadrant, 8);
         }
     }
 }
@@ -47,8 +47,8 @@ void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
 class Emitter {
 public:
     Emitter(const LaneProgram& program, MachineCode& result, bool with_listing)
-        : program_(program), result_(result), evex_(program.isa == Isa::Avx512), code_(evex_),
-          vector_(evex_ ? 64 : 32), registers_(evex_ ? 30 : 14), masks_(7), where_(program.values.size()) {
+        : program_(program), result_(result), evex_(program.isa == Isa::Avx512), code_(evex_), vector_(evex_ ? 64 : 32),
+          registers_(evex_ ? 30 : 14), masks_(7), where_(program.values.size()) {
         for (const LaneFold& fold : program.folds) {
             registers_ -= copies();
             if (!fold.is_extreme()) continue;
@@ -128,28 +128,31 @@ public:
 private:
     struct Where {
         int8_t reg = -1;
-        int next = never_used;      // position of its next use
-        int32_t home = -1;          // its spill slot in the frame, or (constants) its place behind the code
-        bool repeated = false;      // its home holds a single element, to be broadcast
+        int next = never_used; // position of its next use
+        int32_t home = -1;     // its spill slot in the frame, or (constants) its place behind the code
+        bool repeated = false; // its home holds a single element, to be broadcast
     };
-    struct Cold { int jump, back, packed; uint64_t function; };
+    struct Cold {
+        int jump, back, packed;
+        uint64_t function;
+    };
 
     const LaneProgram& program_;
     MachineCode& result_;
     const bool evex_;
     Assembler code_;
     const int vector_;
-    int registers_, masks_;         // available to values
-    int copy_ = 0;                  // which copy of the loop's body this is; each has program_.turn() elements
-    int turn_ = 0;                  // elements of one turn
-    bool in_partial_ = false;       // the code being emitted is the masked remainder
+    int registers_, masks_;   // available to values
+    int copy_ = 0;            // which copy of the loop's body this is; each has program_.turn() elements
+    int turn_ = 0;            // elements of one turn
+    bool in_partial_ = false; // the code being emitted is the masked remainder
     std::vector<Where> where_;
     std::vector<int> once_, each_;
-    std::vector<int> residents_;    // invariants that stay in registers, above registers_
-    std::vector<int> after_;        // for each operand of each value, the position of its next use
+    std::vector<int> residents_; // invariants that stay in registers, above registers_
+    std::vector<int> after_;     // for each operand of each value, the position of its next use
     std::vector<int> store_after_, fold_after_;
     std::vector<int> position_;
-    int32_t in_register_[32];       // which value each vector register has, or -1
+    int32_t in_register_[32]; // which value each vector register has, or -1
     int32_t in_mask_[8];
     uint32_t pinned_ = 0, pinned_masks_ = 0;
     bool in_loop_ = false;
@@ -160,12 +163,15 @@ private:
     std::vector<uint8_t> constants_;
     int constants_at_ = 0;
     std::vector<std::pair<int, General>> pointers_;
-    size_t all_pointers_ = 0;       // including those without a register
+    size_t all_pointers_ = 0; // including those without a register
     std::vector<Cold> cold_;
 
     const Lane& lane(int value) const { return program_.values[static_cast<size_t>(value)]; }
     Where& where(int value) { return where_[static_cast<size_t>(value)]; }
-    int bytes(int width) const { int n = program_.lanes * width; return n < 16 ? 16 : n; }
+    int bytes(int width) const {
+        int n = program_.lanes * width;
+        return n < 16 ? 16 : n;
+    }
     bool in_k(int value) const { return evex_ && lane(value).mask; }
     static bool is_constant(const Lane& lane) {
         return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8 || lane.op == LaneOp::Table;
@@ -181,7 +187,7 @@ private:
             for (const LaneStore& store : program_.stores) emit_store(store);
             for (const LaneFold& fold : program_.folds) emit_fold(fold);
             for (const LaneFetch& fetch : program_.fetches)
-                for (auto [slot, reg] : pointers_) {  // without a register for it, prefetching does not pay
+                for (auto [slot, reg] : pointers_) { // without a register for it, prefetching does not pay
                     const Place place = element(reg, fetch.item);
                     if (slot == program_.slots + fetch.slot && place.offset % 64 == 0) code_.fetch(place, fetch.to_write);
                 }
@@ -227,9 +233,7 @@ private:
         const size_t once = (each_.size() + program_.stores.size() + program_.folds.size()) * static_cast<size_t>(copies());
         return once <= 12 ? 4 : once <= 24 ? 2 : 1;
     }
-    void load_partial_mask() {
-        code_.emit(Form::KMov, 16, partial_mask, 0, Place::at(Rbp, partial_masks + 8 * copy_));
-    }
+    void load_partial_mask() { code_.emit(Form::KMov, 16, partial_mask, 0, Place::at(Rbp, partial_masks + 8 * copy_)); }
 
     // ---- before code is emitted: the order, and every value's next uses
 
@@ -282,8 +286,8 @@ private:
 
     /// The invariants that the loop reads most often, as far as its own values leave registers.
     void choose_residents() {
-        constexpr int spare = 3;  // operands and results of an operation that are not counted as live
-        if (program_.has_call) return;  // a call preserves no register
+        constexpr int spare = 3;       // operands and results of an operation that are not counted as live
+        if (program_.has_call) return; // a call preserves no register
         const size_t count = program_.values.size();
         std::vector<int> uses(count, 0);
         for (int i : each_)
@@ -354,8 +358,7 @@ private:
         while (constants_.size() % 64) constants_.push_back(0);
         const int32_t at = static_cast<int32_t>(constants_.size());
         const uint8_t* bytes = reinterpret_cast<const uint8_t*>(table);
-        for (int k = 0; k < 16; k += count)
-            constants_.insert(constants_.end(), bytes, bytes + static_cast<size_t>(count) * sizeof(float));
+        for (int k = 0; k < 16; k += count) constants_.insert(constants_.end(), bytes, bytes + static_cast<size_t>(count) * sizeof(float));
         tables_.push_back({table, at});
         return at;
     }
@@ -483,7 +486,7 @@ private:
         drop(value);
         // A spill slot is free again, unless the next turn of the loop reads it.
         if (place.home >= 0 && !lane(value).invariant) {
-            leaving_homes_.push_back(place.home);  // it may still be read while this value is computed
+            leaving_homes_.push_back(place.home); // it may still be read while this value is computed
             place.home = -1;
         }
     }
@@ -512,7 +515,7 @@ private:
         code_.store(Place::at(Rbp, end_of_arguments), Rcx);
         constants_at_ = code_.load_address(Rbx);
         static constexpr General free[] = {Rcx, Rdx, R8, R9, R10, R11, R12, R13, R14};
-        const size_t free_count = sizeof free / sizeof *free - !program_.folds.empty();  // R14: the lanes of reductions
+        const size_t free_count = sizeof free / sizeof *free - !program_.folds.empty(); // R14: the lanes of reductions
         auto give = [&](int slot) {
             for (auto [known, reg] : pointers_)
                 if (known == slot) return;
@@ -542,148 +545,146 @@ private:
     void value(int i) {
         const Lane& one = lane(i);
         const LaneFacts& row = facts(one.op);
-        if (where(i).next == never_used) return;  // only dead values needed it
+        if (where(i).next == never_used) return; // only dead values needed it
         const Form form = evex_ ? row.evex : row.vex;
         const int* in = one.operands;
-        const int wide = one.width > row.from && row.from ? bytes(one.width)
-                         : row.from                       ? bytes(row.from)
-                                                          : bytes(one.width);
+        const int wide = one.width > row.from && row.from ? bytes(one.width) : row.from ? bytes(row.from) : bytes(one.width);
         switch (row.how) {
-            case How::Leaf: load(i, form); break;
-            case How::Either:
-            case How::Binary: {
-                int a = in[0], b = in[1];
-                if (row.how == How::Either && where(a).reg < 0 && where(b).reg >= 0) std::swap(a, b);
-                int first = need(a);
-                Place second = a == b ? Place::of(first) : place_of(b, form);
+        case How::Leaf: load(i, form); break;
+        case How::Either:
+        case How::Binary: {
+            int a = in[0], b = in[1];
+            if (row.how == How::Either && where(a).reg < 0 && where(b).reg >= 0) std::swap(a, b);
+            int first = need(a);
+            Place second = a == b ? Place::of(first) : place_of(b, form);
+            used(i);
+            code_.emit(form, wide, define(i), first, second);
+            break;
+        }
+        case How::Unary: {
+            Place from = place_of(in[0], form);
+            used(i);
+            code_.emit(form, wide, define(i), 0, from);
+            break;
+        }
+        case How::Immediate:
+        case How::Shift: {
+            // VEX shifts take only registers.
+            Place from = row.how == How::Shift && !evex_ ? Place::of(need(in[0])) : place_of(in[0], form);
+            used(i);
+            code_.emit(form, wide, define(i), 0, from, one.immediate);
+            break;
+        }
+        case How::Compare: {
+            int first = need(in[0]);
+            Place second = in[0] == in[1] ? Place::of(first) : place_of(in[1], form);
+            used(i);
+            code_.emit(form, bytes(row.from), define(i), first, second, one.immediate);
+            break;
+        }
+        case How::Mask: {
+            int first = need(in[0]);
+            if (evex_) {
+                Place second = one.operand_count == 2 ? Place::of(need(in[1])) : Place::of(first);
                 used(i);
-                code_.emit(form, wide, define(i), first, second);
-                break;
-            }
-            case How::Unary: {
-                Place from = place_of(in[0], form);
+                code_.emit(form, 16, define(i), first, second);
+            } else {
+                Place second = place_of(in[1], form);
                 used(i);
-                code_.emit(form, wide, define(i), 0, from);
-                break;
+                code_.emit(form, bytes(one.width), define(i), first, second);
             }
-            case How::Immediate:
-            case How::Shift: {
-                // VEX shifts take only registers.
-                Place from = row.how == How::Shift && !evex_ ? Place::of(need(in[0])) : place_of(in[0], form);
+            break;
+        }
+        case How::Spread: {
+            int mask = need(in[0]);
+            used(i);
+            code_.emit(form, bytes(one.width), define(i), 0, Place::of(mask));
+            break;
+        }
+        case How::Select: {
+            int mask = need(in[0]), otherwise = need(in[2]);
+            Place chosen = in[1] == in[2] ? Place::of(otherwise) : place_of(in[1], form);
+            used(i);
+            if (evex_) code_.emit(form, bytes(one.width), define(i), otherwise, chosen, 0, mask);
+            else code_.emit(form, bytes(one.width), define(i), otherwise, chosen, mask);
+            break;
+        }
+        case How::Fused: {
+            // The result takes the register of a factor that is not used again, or that also has a home.
+            auto gives = [&](int k) {
+                const int other = in[1 - k];
+                return in[k] != other && in[k] != in[2] && !is_resident(in[k]) &&
+                       (where(in[k]).home >= 0 || after_[static_cast<size_t>(i) * 3 + static_cast<size_t>(k)] == never_used);
+            };
+            const int first = gives(0) || !gives(1) ? 0 : 1;
+            int a = need(in[first]), b = need(in[1 - first]);
+            Place c = place_of(in[2], form);
+            if (gives(first)) {
+                code_.emit(form, bytes(one.width), a, b, c);
+                drop(in[first]);
                 used(i);
-                code_.emit(form, wide, define(i), 0, from, one.immediate);
+                where(i).reg = static_cast<int8_t>(a);
+                in_register_[a] = i;
                 break;
             }
-            case How::Compare: {
-                int first = need(in[0]);
-                Place second = in[0] == in[1] ? Place::of(first) : place_of(in[1], form);
-                used(i);
-                code_.emit(form, bytes(row.from), define(i), first, second, one.immediate);
-                break;
-            }
-            case How::Mask: {
-                int first = need(in[0]);
-                if (evex_) {
-                    Place second = one.operand_count == 2 ? Place::of(need(in[1])) : Place::of(first);
-                    used(i);
-                    code_.emit(form, 16, define(i), first, second);
-                } else {
-                    Place second = place_of(in[1], form);
-                    used(i);
-                    code_.emit(form, bytes(one.width), define(i), first, second);
-                }
-                break;
-            }
-            case How::Spread: {
-                int mask = need(in[0]);
-                used(i);
-                code_.emit(form, bytes(one.width), define(i), 0, Place::of(mask));
-                break;
-            }
-            case How::Select: {
-                int mask = need(in[0]), otherwise = need(in[2]);
-                Place chosen = in[1] == in[2] ? Place::of(otherwise) : place_of(in[1], form);
-                used(i);
-                if (evex_) code_.emit(form, bytes(one.width), define(i), otherwise, chosen, 0, mask);
-                else code_.emit(form, bytes(one.width), define(i), otherwise, chosen, mask);
-                break;
-            }
-            case How::Fused: {
-                // The result takes the register of a factor that is not used again, or that also has a home.
-                auto gives = [&](int k) {
-                    const int other = in[1 - k];
-                    return in[k] != other && in[k] != in[2] && !is_resident(in[k]) &&
-                           (where(in[k]).home >= 0 || after_[static_cast<size_t>(i) * 3 + static_cast<size_t>(k)] == never_used);
-                };
-                const int first = gives(0) || !gives(1) ? 0 : 1;
-                int a = need(in[first]), b = need(in[1 - first]);
-                Place c = place_of(in[2], form);
-                if (gives(first)) {
-                    code_.emit(form, bytes(one.width), a, b, c);
-                    drop(in[first]);
-                    used(i);
-                    where(i).reg = static_cast<int8_t>(a);
-                    in_register_[a] = i;
+            int to = define(i);
+            code_.emit(Form::MovAps, bytes(one.width), to, 0, Place::of(a));
+            code_.emit(form, bytes(one.width), to, b, c);
+            used(i);
+            break;
+        }
+        case How::Ternary: {
+            // The result takes the register of an operand that is not used again, if there is one. The truth table
+            // is permuted accordingly.
+            int order[3] = {0, 1, 2};
+            auto gives = [&](int k) {
+                for (int other = 0; other < 3; other++)
+                    if (other != k && in[other] == in[k]) return false;
+                return where(in[k]).reg >= 0 && !is_resident(in[k]) &&
+                       (where(in[k]).home >= 0 || after_[static_cast<size_t>(i) * 3 + static_cast<size_t>(k)] == never_used);
+            };
+            for (int k = 0; k < 3; k++)
+                if (gives(k)) {
+                    std::swap(order[0], order[k]);
                     break;
                 }
-                int to = define(i);
-                code_.emit(Form::MovAps, bytes(one.width), to, 0, Place::of(a));
-                code_.emit(form, bytes(one.width), to, b, c);
-                used(i);
-                break;
+            int truth = 0;
+            for (int bit = 0; bit < 8; bit++) {
+                int turned = 0;
+                for (int k = 0; k < 3; k++) turned |= (bit >> (2 - k) & 1) << (2 - order[k]);
+                truth |= (one.immediate >> turned & 1) << bit;
             }
-            case How::Ternary: {
-                // The result takes the register of an operand that is not used again, if there is one. The truth table
-                // is permuted accordingly.
-                int order[3] = {0, 1, 2};
-                auto gives = [&](int k) {
-                    for (int other = 0; other < 3; other++)
-                        if (other != k && in[other] == in[k]) return false;
-                    return where(in[k]).reg >= 0 && !is_resident(in[k]) &&
-                           (where(in[k]).home >= 0 || after_[static_cast<size_t>(i) * 3 + static_cast<size_t>(k)] == never_used);
-                };
-                for (int k = 0; k < 3; k++)
-                    if (gives(k)) {
-                        std::swap(order[0], order[k]);
-                        break;
-                    }
-                int truth = 0;
-                for (int bit = 0; bit < 8; bit++) {
-                    int turned = 0;
-                    for (int k = 0; k < 3; k++) turned |= (bit >> (2 - k) & 1) << (2 - order[k]);
-                    truth |= (one.immediate >> turned & 1) << bit;
-                }
-                const bool given = gives(order[0]);
-                const int a = need(in[order[0]]), b = need(in[order[1]]);
-                const Place c = place_of(in[order[2]], form);
-                const int to = given ? a : define(i);
-                if (!given) code_.emit(Form::MovAps, bytes(one.width), to, 0, Place::of(a));
-                code_.emit(form, bytes(one.width), to, b, c, truth);
-                if (given) drop(in[order[0]]);
-                used(i);
-                if (given) {
-                    where(i).reg = static_cast<int8_t>(a);
-                    in_register_[a] = i;
-                }
-                break;
+            const bool given = gives(order[0]);
+            const int a = need(in[order[0]]), b = need(in[order[1]]);
+            const Place c = place_of(in[order[2]], form);
+            const int to = given ? a : define(i);
+            if (!given) code_.emit(Form::MovAps, bytes(one.width), to, 0, Place::of(a));
+            code_.emit(form, bytes(one.width), to, b, c, truth);
+            if (given) drop(in[order[0]]);
+            used(i);
+            if (given) {
+                where(i).reg = static_cast<int8_t>(a);
+                in_register_[a] = i;
             }
-            case How::Narrow: {
-                int from = need(in[0]);
-                used(i);
-                pinned_ |= 1u << from;
-                int to = define(i);
-                if (one.op == LaneOp::ToHalf) code_.emit(form, bytes(4), from, 0, Place::of(to), 0);
-                else if (evex_) code_.emit(form, bytes(8), from, 0, Place::of(to));
-                else {
-                    code_.emit(Form::Extract128, 32, from, 0, Place::of(scratch(0)), 1);
-                    code_.emit(form, 16, to, from, Place::of(scratch(0)), 0x88);
-                }
-                break;
+            break;
+        }
+        case How::Narrow: {
+            int from = need(in[0]);
+            used(i);
+            pinned_ |= 1u << from;
+            int to = define(i);
+            if (one.op == LaneOp::ToHalf) code_.emit(form, bytes(4), from, 0, Place::of(to), 0);
+            else if (evex_) code_.emit(form, bytes(8), from, 0, Place::of(to));
+            else {
+                code_.emit(Form::Extract128, 32, from, 0, Place::of(scratch(0)), 1);
+                code_.emit(form, 16, to, from, Place::of(scratch(0)), 0x88);
             }
-            case How::Lookup: lookup(i); break;
-            case How::Fix: fix(i); break;
-            case How::Rare: rare(i); break;
-            case How::Call: call(i); break;
+            break;
+        }
+        case How::Lookup: lookup(i); break;
+        case How::Fix: fix(i); break;
+        case How::Rare: rare(i); break;
+        case How::Call: call(i); break;
         }
         pinned_ = pinned_masks_ = 0;
         free_homes_.insert(free_homes_.end(), leaving_homes_.begin(), leaving_homes_.end());
@@ -716,17 +717,19 @@ private:
     void load(int i, Form form) {
         const Lane& one = lane(i);
         const int slot = static_cast<int>(one.bits);
-        const int scale = one.op == LaneOp::Load8 ? 1 : one.op == LaneOp::Load16 || one.op == LaneOp::LoadHalf ? 2
-                          : one.op == LaneOp::Load32 ? 4 : 8;
+        const int scale = one.op == LaneOp::Load8                                  ? 1
+                          : one.op == LaneOp::Load16 || one.op == LaneOp::LoadHalf ? 2
+                          : one.op == LaneOp::Load32                               ? 4
+                                                                                   : 8;
         General base = pointer(slot);
         int to = define(i);
         // A single scalar is read as one: it may just have been written as one.
         if (one.invariant && one.op == LaneOp::Load32) form = Form::BroadcastSs;
         if (one.invariant && one.op == LaneOp::Load64) form = Form::BroadcastSd;
         const bool masked = in_partial_ && !one.invariant;
-        if (masked && form == Form::MovUps && one.width == 8) form = Form::MovUpd;  // a mask counts elements
-        code_.emit(form, bytes(one.width), to, 0, one.invariant ? Place::at(base, 0) : element(base, scale), 0,
-                   masked ? partial_mask : 0, masked);
+        if (masked && form == Form::MovUps && one.width == 8) form = Form::MovUpd; // a mask counts elements
+        code_.emit(form, bytes(one.width), to, 0, one.invariant ? Place::at(base, 0) : element(base, scale), 0, masked ? partial_mask : 0,
+                   masked);
     }
     Place element(General base, int item) const {
         Place place = Place::at(base, Rax, item);
@@ -799,7 +802,7 @@ private:
             constexpr int ordered = 7, unordered = 3;
             if (evex_) {
                 int met = reg;
-                if (in_partial_) {  // the other lanes may hold NaN
+                if (in_partial_) { // the other lanes may hold NaN
                     met = scratch(0);
                     code_.emit(wide(fold) ? Form::MovUpd : Form::MovUps, size, met, 0, Place::of(reg), 0, partial_mask, true);
                 }
@@ -829,8 +832,7 @@ private:
                         code_.emit(Form::BlendvPs, size, reg, reg, nan, met_nan(fold, copy));
                     }
                 }
-                code_.emit(Form::MovUpsStore, size, reg, 0,
-                           Place::at(R14, index * fold_area + copy * program_.lanes * fold.width));
+                code_.emit(Form::MovUpsStore, size, reg, 0, Place::at(R14, index * fold_area + copy * program_.lanes * fold.width));
             }
         }
         code_.add(R14, fold_lanes_bytes);
@@ -846,8 +848,7 @@ private:
         auto store_bytes = [&](int reg, int size) {
             if (size == 4) code_.emit(Form::MovDStore, 16, reg, 0, to);
             else if (size == 8) code_.emit(Form::MovQStore, 16, reg, 0, to);
-            else if (in_partial_)
-                code_.emit(store.item == 8 ? Form::MovUpdStore : Form::MovUpsStore, size, reg, 0, to, 0, partial_mask);
+            else if (in_partial_) code_.emit(store.item == 8 ? Form::MovUpdStore : Form::MovUpsStore, size, reg, 0, to, 0, partial_mask);
             else code_.emit(store.past_cache ? Form::MovNtPs : Form::MovUpsStore, size, reg, 0, to);
         };
         int reg = need(value);
@@ -865,7 +866,7 @@ private:
         } else if (store.item <= 2 && one.width != 2) {
             // AVX2: lanes of 4 bytes are packed by halves. Packing saturates, so the upper bits are cleared first.
             int from = reg;
-            const bool eight = one.mask && one.width == 8;  // the mask of four lanes of 8 bytes
+            const bool eight = one.mask && one.width == 8; // the mask of four lanes of 8 bytes
             if (eight) {
                 code_.emit(Form::Extract128, 32, reg, 0, Place::of(scratch(0)), 1);
                 code_.emit(Form::ShufPs, 16, scratch(1), reg, Place::of(scratch(0)), 0x88);
@@ -899,7 +900,7 @@ private:
         const int x = need(one.operands[0]), old = need(one.operands[1]), large = need(one.operands[2]);
         int to = define(i);
         code_.emit(Form::MovAps, bytes(8), to, 0, Place::of(old));
-        if (evex_) code_.emit(Form::KOrTestB, 16, large, 0, Place::of(large));  // of 8 lanes: the bits above them are undefined
+        if (evex_) code_.emit(Form::KOrTestB, 16, large, 0, Place::of(large)); // of 8 lanes: the bits above them are undefined
         else code_.emit(Form::TestPd, bytes(8), large, 0, Place::of(large));
         int kind = one.op == LaneOp::FixHigh ? High : one.op == LaneOp::FixLow ? Low : Quadrant;
         int jump = code_.jump(Condition::NotZero);
@@ -937,7 +938,7 @@ private:
         std::vector<int32_t> borrowed;
         for (int k = 0; k < one.operand_count; k++) {
             int operand = one.operands[k];
-            if (is_constant(lane(operand))) {  // as many as there are lanes
+            if (is_constant(lane(operand))) { // as many as there are lanes
                 homes[k] = take_home();
                 borrowed.push_back(homes[k]);
                 code_.emit(Form::MovUpsStore, bytes(lane(operand).width), need(operand), 0, Place::at(Rbp, homes[k]));
@@ -993,11 +994,9 @@ private:
         }
         for (int call : calls) code_.bind(call);
         const int all = evex_ ? 32 : 16;
-        for (int r = 0; r < all; r++)
-            code_.emit(Form::MovUpsStore, vector_, r, 0, Place::at(Rbp, save_area_ + r * vector_));
+        for (int r = 0; r < all; r++) code_.emit(Form::MovUpsStore, vector_, r, 0, Place::at(Rbp, save_area_ + r * vector_));
         if (evex_)
-            for (int k = 1; k < 8; k++)
-                code_.emit(Form::KMovStore, 16, k, 0, Place::at(Rbp, save_area_ + 32 * vector_ + 8 * k));
+            for (int k = 1; k < 8; k++) code_.emit(Form::KMovStore, 16, k, 0, Place::at(Rbp, save_area_ + 32 * vector_ + 8 * k));
         save_general();
         code_.move(Rdi, Rbp);
         code_.add(Rdi, save_area_);
@@ -1010,16 +1009,14 @@ private:
         code_.call(Rax);
         code_.add(Rsp, 8);
         restore_general();
-        for (int r = 0; r < all; r++)
-            code_.emit(Form::MovUps, vector_, r, 0, Place::at(Rbp, save_area_ + r * vector_));
+        for (int r = 0; r < all; r++) code_.emit(Form::MovUps, vector_, r, 0, Place::at(Rbp, save_area_ + r * vector_));
         if (evex_)
-            for (int k = 1; k < 8; k++)
-                code_.emit(Form::KMov, 16, k, 0, Place::at(Rbp, save_area_ + 32 * vector_ + 8 * k));
+            for (int k = 1; k < 8; k++) code_.emit(Form::KMov, 16, k, 0, Place::at(Rbp, save_area_ + 32 * vector_ + 8 * k));
         code_.ret();
     }
 };
 
-}  // namespace
+} // namespace
 
 bool has_partial_form(const LaneProgram& program) {
     if (program.isa != Isa::Avx512) return false;
@@ -1037,4 +1034,4 @@ MachineCode emit(const LaneProgram& program, bool with_listing) {
     return result;
 }
 
-}  // namespace kindling::native
+} // namespace kindling::native

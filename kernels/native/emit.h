@@ -5,9 +5,9 @@
 
 namespace kindling::native {
 
-inline constexpr int most_fold_blocks = 16;  // of 256 elements, in one call of code with reductions
-inline constexpr int most_rows = 16;         // in one call
-inline constexpr int fold_area = (most_fold_blocks + most_rows) * fold_lanes_bytes;  // bytes for each reduction
+inline constexpr int most_fold_blocks = 16;                                         // of 256 elements, in one call of code with reductions
+inline constexpr int most_rows = 16;                                                // in one call
+inline constexpr int fold_area = (most_fold_blocks + most_rows) * fold_lanes_bytes; // bytes for each reduction
 
 /// void code(char* const* pointers, int64_t n, char* frame, char* const* end): processes n > 0 elements of each row, a
 /// multiple of the program's turn. Every row has its own pointers (LaneProgram::pointers). They follow those of the row
@@ -16,10 +16,10 @@ inline constexpr int fold_area = (most_fold_blocks + most_rows) * fold_lanes_byt
 /// has: at partial_masks, 8 bytes for each of the turn's vectors.
 inline constexpr int partial_masks = 32;
 struct MachineCode {
-    std::vector<uint8_t> bytes;     // code, then constants; needs an alignment of 64
+    std::vector<uint8_t> bytes; // code, then constants; needs an alignment of 64
     int code_size = 0;
-    int64_t frame = 0;              // bytes of scratch memory
-    std::string listing;            // if one was wanted
+    int64_t frame = 0;   // bytes of scratch memory
+    std::string listing; // if one was wanted
 };
 
 MachineCode emit(const LaneProgram& program, bool with_listing);
@@ -27,4 +27,4 @@ MachineCode emit(const LaneProgram& program, bool with_listing);
 /// True if everything that the program loads, reduces and stores can be masked.
 bool has_partial_form(const LaneProgram& program);
 
-}  // namespace kindling::native
+} // namespace kindling::native

@@ -23,7 +23,7 @@ constexpr LaneOp wide(LaneType type, LaneOp four, LaneOp eight) { return width_o
 // Comparison predicates of vcmpps (quiet) and of vpcmpd.
 enum { FloatEq = 0, FloatLt = 0x11, FloatLe = 0x12, FloatNe = 4, WholeEq = 0, WholeLt = 1, WholeLe = 2, WholeNe = 4 };
 
-}  // namespace
+} // namespace
 
 const LaneFacts& facts(LaneOp op) { return all_facts[static_cast<int>(op)]; }
 
@@ -33,17 +33,15 @@ Recorder::Recorder(Isa isa, const uint8_t* repeated_slots) : repeated_(repeated_
 }
 
 int Recorder::intern(Lane lane) {
-    uint64_t hash = static_cast<uint64_t>(lane.op) | static_cast<uint64_t>(lane.immediate) << 8 |
-                    static_cast<uint64_t>(lane.width) << 16;
-    for (int32_t operand : lane.operands)
-        hash = (hash ^ static_cast<uint32_t>(operand)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 31;
+    uint64_t hash = static_cast<uint64_t>(lane.op) | static_cast<uint64_t>(lane.immediate) << 8 | static_cast<uint64_t>(lane.width) << 16;
+    for (int32_t operand : lane.operands) hash = (hash ^ static_cast<uint32_t>(operand)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 31;
     hash = (hash ^ lane.bits) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 29;
     size_t bound = table_.size() - 1, slot = hash & bound;
     for (; table_[slot] >= 0; slot = (slot + 1) & bound) {
         const Lane& known = at(table_[slot]);
-        if (known.op == lane.op && known.immediate == lane.immediate && known.width == lane.width &&
-            known.bits == lane.bits && !std::memcmp(known.operands, lane.operands, sizeof lane.operands))
+        if (known.op == lane.op && known.immediate == lane.immediate && known.width == lane.width && known.bits == lane.bits &&
+            !std::memcmp(known.operands, lane.operands, sizeof lane.operands))
             return table_[slot];
     }
     const int value = static_cast<int>(program_.values.size());
@@ -126,9 +124,7 @@ int Recorder::typed(LaneType type, int value) {
     return is_mask(value) ? as_int(value, width_of(type)) : value;
 }
 
-int Recorder::truth(LaneType type, int value) {
-    return is_mask(value) ? value : compare(LaneWhat::Ne, type, value, zero);
-}
+int Recorder::truth(LaneType type, int value) { return is_mask(value) ? value : compare(LaneWhat::Ne, type, value, zero); }
 int Recorder::as_mask(int value) { return truth(LaneType::I32, value); }
 
 int Recorder::mask_not(int a) {
@@ -158,18 +154,20 @@ int Recorder::compare(LaneWhat what, LaneType type, int a, int b) {
     const bool equal = what == LaneWhat::Eq, different = what == LaneWhat::Ne, less = what == LaneWhat::Lt;
     if (is_float(type))
         return add(wide(type, LaneOp::CompareF, LaneOp::CompareG), width, a, b, -1,
-                   equal ? FloatEq : different ? FloatNe : less ? FloatLt : FloatLe);
+                   equal       ? FloatEq
+                   : different ? FloatNe
+                   : less      ? FloatLt
+                               : FloatLe);
     if (a == b && (different || less)) return never;
     if (evex()) {
-        LaneOp op = is_signed(type) ? wide(type, LaneOp::CompareS4, LaneOp::CompareS8)
-                                    : wide(type, LaneOp::CompareU4, LaneOp::CompareU8);
+        LaneOp op = is_signed(type) ? wide(type, LaneOp::CompareS4, LaneOp::CompareS8) : wide(type, LaneOp::CompareU4, LaneOp::CompareU8);
         return add(op, width, a, b, -1, equal ? WholeEq : different ? WholeNe : less ? WholeLt : WholeLe);
     }
     if (equal || different) {
         const int same = add(wide(type, LaneOp::Equal4, LaneOp::Equal8), width, a, b);
         return equal ? same : mask_not(same);
     }
-    if (!is_signed(type)) {  // there is only a signed comparison
+    if (!is_signed(type)) { // there is only a signed comparison
         const int top = constant(type, width == 4 ? 0x80000000u : 0x8000000000000000u);
         a = add(wide(type, LaneOp::Xor4, LaneOp::Xor8), width, a, top);
         b = add(wide(type, LaneOp::Xor4, LaneOp::Xor8), width, b, top);
@@ -204,28 +202,33 @@ int Recorder::shift(LaneType type, bool left, int a, int b) {
 int Recorder::binary(LaneWhat what, LaneType type, int a, int b) {
     const int width = width_of(type);
     switch (what) {
-        case LaneWhat::And: case LaneWhat::Or: case LaneWhat::Xor: {
-            if (is_mask(a) && is_mask(b)) return mask_op(what, a, b);
-            a = typed(type, a);
-            b = typed(type, b);
-            LaneOp op = what == LaneWhat::And  ? wide(type, LaneOp::And4, LaneOp::And8)
-                        : what == LaneWhat::Or ? wide(type, LaneOp::Or4, LaneOp::Or8)
-                                               : wide(type, LaneOp::Xor4, LaneOp::Xor8);
-            // A narrow load has zero-extended already.
-            if (what == LaneWhat::And) {
-                for (int k = 0; k < 2; k++) {
-                    const Lane &from = at(k ? b : a), &bits = at(k ? a : b);
-                    if (bits.op == LaneOp::Constant4 && ((from.op == LaneOp::Load8 && (bits.bits & 0xFF) == 0xFF) ||
-                                                         (from.op == LaneOp::Load16 && (bits.bits & 0xFFFF) == 0xFFFF)))
-                        return k ? b : a;
-                }
+    case LaneWhat::And:
+    case LaneWhat::Or:
+    case LaneWhat::Xor: {
+        if (is_mask(a) && is_mask(b)) return mask_op(what, a, b);
+        a = typed(type, a);
+        b = typed(type, b);
+        LaneOp op = what == LaneWhat::And  ? wide(type, LaneOp::And4, LaneOp::And8)
+                    : what == LaneWhat::Or ? wide(type, LaneOp::Or4, LaneOp::Or8)
+                                           : wide(type, LaneOp::Xor4, LaneOp::Xor8);
+        // A narrow load has zero-extended already.
+        if (what == LaneWhat::And) {
+            for (int k = 0; k < 2; k++) {
+                const Lane &from = at(k ? b : a), &bits = at(k ? a : b);
+                if (bits.op == LaneOp::Constant4 && ((from.op == LaneOp::Load8 && (bits.bits & 0xFF) == 0xFF) ||
+                                                     (from.op == LaneOp::Load16 && (bits.bits & 0xFFFF) == 0xFFFF)))
+                    return k ? b : a;
             }
-            return bitwise(op, width, a, b);
         }
-        case LaneWhat::Shl: return shift(type, true, a, b);
-        case LaneWhat::Shr: return shift(type, false, a, b);
-        case LaneWhat::Add: case LaneWhat::Sub: case LaneWhat::Mul: case LaneWhat::Div: break;
-        default: return compare(what, type, a, b);
+        return bitwise(op, width, a, b);
+    }
+    case LaneWhat::Shl: return shift(type, true, a, b);
+    case LaneWhat::Shr: return shift(type, false, a, b);
+    case LaneWhat::Add:
+    case LaneWhat::Sub:
+    case LaneWhat::Mul:
+    case LaneWhat::Div: break;
+    default: return compare(what, type, a, b);
     }
     if (what == LaneWhat::Sub && b == zero && a >= 0 && !is_mask(a)) return a;
     a = typed(type, a);
@@ -294,7 +297,7 @@ int Recorder::invert(LaneType type, int a) {
 
 int Recorder::choose(LaneType type, int mask, int a, int b) {
     if (mask == never) return is_mask(b) || b == zero ? typed(type, b) : b;
-    if (!is_mask(mask)) mask = compare(LaneWhat::Ne, type, mask, zero);  // an integer of the same width
+    if (!is_mask(mask)) mask = compare(LaneWhat::Ne, type, mask, zero); // an integer of the same width
     a = typed(type, a);
     b = typed(type, b);
     if (a == b) return a;
@@ -310,8 +313,7 @@ int Recorder::choose(LaneType type, int mask, int a, int b) {
     }
     bool whole_less = false, sign = true;
     if (test.op == wide(type, LaneOp::CompareS4, LaneOp::CompareS8)) whole_less = test.immediate == WholeLt;
-    if (test.op == wide(type, LaneOp::CompareU4, LaneOp::CompareU8))
-        whole_less = test.immediate == WholeLt, sign = false;
+    if (test.op == wide(type, LaneOp::CompareU4, LaneOp::CompareU8)) whole_less = test.immediate == WholeLt, sign = false;
     if (whole_less && !is_float(type)) {
         const int p = test.operands[0], q = test.operands[1];
         LaneOp least = sign ? wide(type, LaneOp::MinS4, LaneOp::MinS8) : wide(type, LaneOp::MinU4, LaneOp::MinU8);
@@ -322,9 +324,7 @@ int Recorder::choose(LaneType type, int mask, int a, int b) {
     return add(wide(type, LaneOp::Select4, LaneOp::Select8), width, mask_of_width(mask, width), a, b);
 }
 
-int Recorder::square_root(LaneType type, int a) {
-    return add(wide(type, LaneOp::SqrtF, LaneOp::SqrtG), width_of(type), typed(type, a));
-}
+int Recorder::square_root(LaneType type, int a) { return add(wide(type, LaneOp::SqrtF, LaneOp::SqrtG), width_of(type), typed(type, a)); }
 int Recorder::round(LaneType type, int mode, int a) {
     return add(wide(type, LaneOp::RoundF, LaneOp::RoundG), width_of(type), typed(type, a), -1, -1, mode | 8);
 }
@@ -341,26 +341,22 @@ int Recorder::convert(LaneType from, LaneType to, int a) {
     if (from == to || (width_of(from) == width_of(to) && !is_float(from) && !is_float(to))) return a;
     LaneOp op = LaneOp::Call;
     switch (from) {
-        case LaneType::F32:
-            op = to == LaneType::F64 ? LaneOp::FToG : to == LaneType::I32 ? LaneOp::FToInt
-                 : to == LaneType::I64 ? LaneOp::FToLong : LaneOp::Call;
-            break;
-        case LaneType::F64:
-            op = to == LaneType::F32 ? LaneOp::GToF : to == LaneType::I32 ? LaneOp::GToInt
-                 : to == LaneType::I64 ? LaneOp::GToLong : LaneOp::Call;
-            break;
-        case LaneType::I32:
-            op = to == LaneType::F32 ? LaneOp::IntToF : to == LaneType::F64 ? LaneOp::IntToG : LaneOp::Extend;
-            break;
-        case LaneType::U32:
-            op = to == LaneType::F32 ? LaneOp::UintToF : to == LaneType::F64 ? LaneOp::UintToG : LaneOp::ExtendZero;
-            break;
-        case LaneType::I64:
-            op = to == LaneType::F32 ? LaneOp::LongToF : to == LaneType::F64 ? LaneOp::LongToG : LaneOp::Truncate;
-            break;
-        case LaneType::U64:
-            op = to == LaneType::F32 ? LaneOp::UlongToF : to == LaneType::F64 ? LaneOp::UlongToG : LaneOp::Truncate;
-            break;
+    case LaneType::F32:
+        op = to == LaneType::F64   ? LaneOp::FToG
+             : to == LaneType::I32 ? LaneOp::FToInt
+             : to == LaneType::I64 ? LaneOp::FToLong
+                                   : LaneOp::Call;
+        break;
+    case LaneType::F64:
+        op = to == LaneType::F32   ? LaneOp::GToF
+             : to == LaneType::I32 ? LaneOp::GToInt
+             : to == LaneType::I64 ? LaneOp::GToLong
+                                   : LaneOp::Call;
+        break;
+    case LaneType::I32: op = to == LaneType::F32 ? LaneOp::IntToF : to == LaneType::F64 ? LaneOp::IntToG : LaneOp::Extend; break;
+    case LaneType::U32: op = to == LaneType::F32 ? LaneOp::UintToF : to == LaneType::F64 ? LaneOp::UintToG : LaneOp::ExtendZero; break;
+    case LaneType::I64: op = to == LaneType::F32 ? LaneOp::LongToF : to == LaneType::F64 ? LaneOp::LongToG : LaneOp::Truncate; break;
+    case LaneType::U64: op = to == LaneType::F32 ? LaneOp::UlongToF : to == LaneType::F64 ? LaneOp::UlongToG : LaneOp::Truncate; break;
     }
     if (op == LaneOp::Call || !has(op)) return -1;
     return add(op, facts(op).to, a);
@@ -368,9 +364,7 @@ int Recorder::convert(LaneType from, LaneType to, int a) {
 
 int Recorder::half_round_trip(int a) { return from_half(to_half(a)); }
 
-int Recorder::fix(LaneOp op, int x, int value, int large) {
-    return add(op, 8, x, typed(LaneType::F64, value), large);
-}
+int Recorder::fix(LaneOp op, int x, int value, int large) { return add(op, 8, x, typed(LaneType::F64, value), large); }
 
 int Recorder::lookup(const float* table, int count, int index) {
     Lane lane{};
@@ -420,13 +414,12 @@ int Recorder::call(TileFunction function, int from_width, int to_width, const in
 }
 
 void Recorder::store(int value, int slot, int item) {
-    program_.stores.push_back({value, static_cast<int16_t>(slot), static_cast<uint8_t>(item),
-                               repeated_ && repeated_[slot] == native_past_cache});
+    program_.stores.push_back(
+        {value, static_cast<int16_t>(slot), static_cast<uint8_t>(item), repeated_ && repeated_[slot] == native_past_cache});
 }
 
 void Recorder::fold(Combine combine, LaneType type, int value, int slot) {
-    program_.folds.push_back({typed(type, value), static_cast<int16_t>(slot), combine,
-                              static_cast<uint8_t>(width_of(type))});
+    program_.folds.push_back({typed(type, value), static_cast<int16_t>(slot), combine, static_cast<uint8_t>(width_of(type))});
 }
 
 LaneProgram Recorder::finish() {
@@ -486,8 +479,7 @@ std::string LaneProgram::to_string() const {
         text += "\n";
     }
     for (const LaneStore& store : stores)
-        text += format("store %%%d, slot %d, %d bytes%s\n", store.value, store.slot, store.item,
-                       store.past_cache ? " past the cache" : "");
+        text += format("store %%%d, slot %d, %d bytes%s\n", store.value, store.slot, store.item, store.past_cache ? " past the cache" : "");
     for (const LaneFold& fold : folds) {
         static constexpr const char* names[] = {"sum", "prod", "min", "max"};
         text += format("fold %%%d by %s, slot %d\n", fold.value, names[static_cast<int>(fold.combine)], fold.slot);
@@ -499,9 +491,7 @@ std::string LaneProgram::to_string() const {
 
 void LaneProgram::verify(int slot_count) const {
     auto check = [&](bool good, size_t at, const char* what) {
-        if (!good)
-            fail(ErrorKind::Internal, "internal error: value %%%zu of a native kernel %s:\n%s", at, what,
-                 to_string().c_str());
+        if (!good) fail(ErrorKind::Internal, "internal error: value %%%zu of a native kernel %s:\n%s", at, what, to_string().c_str());
     };
     const bool evex = isa == Isa::Avx512;
     const int vector = evex ? 64 : 32;
@@ -509,13 +499,12 @@ void LaneProgram::verify(int slot_count) const {
     for (size_t i = 0; i < values.size(); i++) {
         const Lane& lane = values[i];
         const LaneFacts& row = facts(lane.op);
-        check(lane.op == LaneOp::Call ? lane.operand_count >= 1 && lane.operand_count <= 3
-                                      : lane.operand_count == row.operands, i, "has wrong operands");
+        check(lane.op == LaneOp::Call ? lane.operand_count >= 1 && lane.operand_count <= 3 : lane.operand_count == row.operands, i,
+              "has wrong operands");
         check(lane.width == 2 || lane.width == 4 || lane.width == 8, i, "has no width");
         check((lane.mask && evex) || lane.width * lanes <= vector, i, "does not fit a register");
         check(evex || (facts(row.vex).flags & V), i, "is not of this instruction set");
-        if (is_load(lane))
-            check(lane.bits < static_cast<uint64_t>(slot_count), i, "reads no slot");
+        if (is_load(lane)) check(lane.bits < static_cast<uint64_t>(slot_count), i, "reads no slot");
         for (int k = 0; k < lane.operand_count; k++) {
             check(lane.operands[k] >= 0 && static_cast<size_t>(lane.operands[k]) < i, i, "has wrong operands");
             const Lane& operand = values[static_cast<size_t>(lane.operands[k])];
@@ -525,8 +514,7 @@ void LaneProgram::verify(int slot_count) const {
             if (evex) check(mask == operand.mask, i, mask ? "needs a mask" : "needs numbers");
             int width = lane.op == LaneOp::Call ? lane.immediate : row.from ? row.from : lane.width;
             if (!mask) check(operand.width == width, i, "has an operand of another width");
-            else if (!evex)
-                check(operand.width == (row.how == How::Fix ? 8 : lane.width), i, "has a mask of another width");
+            else if (!evex) check(operand.width == (row.how == How::Fix ? 8 : lane.width), i, "has a mask of another width");
         }
     }
     for (const LaneStore& store : stores) {
@@ -535,9 +523,9 @@ void LaneProgram::verify(int slot_count) const {
         check(store.slot >= 0 && store.slot < slot_count, at, "is stored to no slot");
         const Lane& lane = values[at];
         switch (store.item) {
-            case 1: check(lane.width == 4 || lane.mask, at, "is stored as a byte"); break;
-            case 2: check(!(lane.mask && evex) && lane.width <= 4, at, "is stored as two bytes"); break;
-            default: check(!(lane.mask && evex) && lane.width == store.item, at, "is stored in another width");
+        case 1: check(lane.width == 4 || lane.mask, at, "is stored as a byte"); break;
+        case 2: check(!(lane.mask && evex) && lane.width <= 4, at, "is stored as two bytes"); break;
+        default: check(!(lane.mask && evex) && lane.width == store.item, at, "is stored in another width");
         }
     }
     for (const LaneFold& fold : folds) {
@@ -548,4 +536,4 @@ void LaneProgram::verify(int slot_count) const {
     }
 }
 
-}  // namespace kindling::native
+} // namespace kindling::native

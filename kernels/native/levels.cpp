@@ -7,33 +7,33 @@ namespace kindling::native {
 
 namespace {
 
-constexpr int too_dear = 5;  // cost in instructions, roughly, from which a value is kept
+constexpr int too_dear = 5; // cost in instructions, roughly, from which a value is kept
 
 /// The cost of the step itself where it is computed again.
 int cost_of(const TileStep& step) {
     switch (step.task.kind) {
-        case TileTask::Move:
-            switch (static_cast<TileMove>(step.task.which)) {
-                case TileMove::HalfToFloat: case TileMove::BFloat16ToFloat: return 1;
-                case TileMove::RoundHalf: return 2;
-                default: return too_dear;
-            }
-        case TileTask::Cast: return is_floating(step.task.type) && is_floating(step.task.to) ? 1 : too_dear;
-        case TileTask::Compute:
-            return is_floating(step.task.type) && is_cheap(static_cast<Primitive>(step.task.which)) ? 1 : too_dear;
-        case TileTask::Fold: break;
+    case TileTask::Move:
+        switch (static_cast<TileMove>(step.task.which)) {
+        case TileMove::HalfToFloat:
+        case TileMove::BFloat16ToFloat: return 1;
+        case TileMove::RoundHalf: return 2;
+        default: return too_dear;
+        }
+    case TileTask::Cast: return is_floating(step.task.type) && is_floating(step.task.to) ? 1 : too_dear;
+    case TileTask::Compute: return is_floating(step.task.type) && is_cheap(static_cast<Primitive>(step.task.which)) ? 1 : too_dear;
+    case TileTask::Fold: break;
     }
     return too_dear;
 }
 
-}  // namespace
+} // namespace
 
 bool make_levels(const TileProgram& program, const Extent* extents, bool past_cache, std::vector<Level>& levels,
                  std::vector<int16_t>& kept) {
     const size_t slot_count = program.slots.size(), step_count = program.steps.size();
     std::vector<int> cost(slot_count, 0);
     for (const TileStep& step : program.steps) {
-        if (step.fold || extents[step.out] != Extent::Element) continue;  // a row-invariant value costs nothing
+        if (step.fold || extents[step.out] != Extent::Element) continue; // a row-invariant value costs nothing
         int sum = cost_of(step);
         for (int k = 0; k < step.operand_count; k++) sum += cost[static_cast<size_t>(step.operands[k])];
         cost[static_cast<size_t>(step.out)] = std::min(sum, too_dear);
@@ -67,7 +67,7 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
                     continue;
                 }
                 if (here) level.program.outputs.push_back(step.out);
-                wanted[out] = 2;  // computed here
+                wanted[out] = 2; // computed here
             }
             for (int k = 0; k < step.operand_count; k++)
                 if (!wanted[static_cast<size_t>(step.operands[k])]) wanted[static_cast<size_t>(step.operands[k])] = 1;
@@ -77,8 +77,7 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
         for (size_t s = 0; s < slot_count; s++) {
             TileSlot& slot = level.program.slots[s];
             if (wanted[s] == 2) {
-                if (past_cache && is_output[s] && !is_kept[s] && slot.level == at)
-                    level.repeated[s] = native_past_cache;
+                if (past_cache && is_output[s] && !is_kept[s] && slot.level == at) level.repeated[s] = native_past_cache;
                 continue;
             }
             level.repeated[s] = slot.kind == TileSlot::Splat || extents[s] != Extent::Element;
@@ -106,4 +105,4 @@ bool make_levels(const TileProgram& program, const Extent* extents, bool past_ca
     return true;
 }
 
-}  // namespace kindling::native
+} // namespace kindling::native

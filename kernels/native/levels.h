@@ -12,7 +12,7 @@ namespace kindling::native {
 /// in every level. Slots keep their numbers. What other levels reduce or keep is an input here.
 struct Level {
     TileProgram program;
-    std::vector<uint8_t> repeated;  // one per slot: it is broadcast
+    std::vector<uint8_t> repeated; // one per slot: it is broadcast
     std::vector<LaneFetch> fetches;
 };
 
@@ -22,4 +22,4 @@ struct Level {
 bool make_levels(const TileProgram& program, const Extent* extents, bool past_cache, std::vector<Level>& levels,
                  std::vector<int16_t>& kept);
 
-}  // namespace kindling::native
+} // namespace kindling::native

@@ -18,4 +18,4 @@ void* make_executable(const void* bytes, size_t size) {
 
 void free_executable(void* memory, size_t size) { munmap(memory, size); }
 
-}  // namespace kindling::native
+} // namespace kindling::native

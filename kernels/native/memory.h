@@ -8,4 +8,4 @@ namespace kindling::native {
 void* make_executable(const void* bytes, size_t size);
 void free_executable(void* memory, size_t size);
 
-}  // namespace kindling::native
+} // namespace kindling::native

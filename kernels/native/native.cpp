@@ -23,35 +23,44 @@ namespace kindling {
 class NativeKernel {
 public:
     using Function = void (*)(char* const* pointers, int64_t n, char* frame, char* const* end);
-    struct Memory { int16_t slot; uint8_t item; bool written; };
-    struct Fold { TileFunction merge; LaneBlocksFold finish; uint8_t item; char identity[8]; };
+    struct Memory {
+        int16_t slot;
+        uint8_t item;
+        bool written;
+    };
+    struct Fold {
+        TileFunction merge;
+        LaneBlocksFold finish;
+        uint8_t item;
+        char identity[8];
+    };
 
     Function function;
     size_t size;
     int64_t frame;
-    int turn, lanes;        // elements in one turn of the loop, and in one of its vectors
-    bool partial;           // it has code for the remainder
+    int turn, lanes; // elements in one turn of the loop, and in one of its vectors
+    bool partial;    // it has code for the remainder
     int references;
-    size_t pointers;        // per row
-    std::vector<Memory> memory;  // what is read and written per element
+    size_t pointers;            // per row
+    std::vector<Memory> memory; // what is read and written per element
     std::vector<Fold> folds;
 
-    size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; }  // of each memory, for the remainder
+    size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; } // of each memory, for the remainder
 };
 
 struct NativeVariant {
     NativeVariant* next;
-    NativeKernel* kernel;  // null: there is no native form
+    NativeKernel* kernel; // null: there is no native form
     std::vector<uint8_t> repeated;
-    std::vector<uint8_t> combines;  // one per output, if they are reduced
-    int rows;                       // how many are merged into lanes at once; 0: none
+    std::vector<uint8_t> combines; // one per output, if they are reduced
+    int rows;                      // how many are merged into lanes at once; 0: none
 };
 struct NativeRowVariant {
     NativeRowVariant* next;
     std::vector<Extent> extents;
     bool past_cache, partial, fetches;
     std::vector<NativeKernel*> kernels;
-    bool good;                   // there is a native form
+    bool good; // there is a native form
     NativeRows rows;
 };
 /// How much a tile program has been used, and its code.
@@ -66,10 +75,10 @@ namespace {
 
 using Mode = NativeMode;
 constinit uint8_t chosen = 255;
-constinit bool refused = false;  // the system refuses executable memory
+constinit bool refused = false; // the system refuses executable memory
 
-constexpr int64_t worth = 1 << 21;           // elements times steps, after which compiling pays
-constexpr int64_t call_work = 64;            // the cost of a call, in elements
+constexpr int64_t worth = 1 << 21; // elements times steps, after which compiling pays
+constexpr int64_t call_work = 64;  // the cost of a call, in elements
 constexpr size_t cache_bytes = 8 << 20, cache_kernels = 1024, live_bytes = 64 << 20;
 constexpr int most_variants = 8;
 
@@ -77,8 +86,7 @@ Mode mode() {
     uint8_t have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     if (have == 255) [[unlikely]] {
         const char* wish = std::getenv("KINDLING_NATIVE");
-        set_native(!wish ? Mode::Worth : !std::strcmp(wish, "0") ? Mode::Off
-                   : !std::strcmp(wish, "1") ? Mode::Always : Mode::Worth);
+        set_native(!wish ? Mode::Worth : !std::strcmp(wish, "0") ? Mode::Off : !std::strcmp(wish, "1") ? Mode::Always : Mode::Worth);
         have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     }
     return static_cast<Mode>(have);
@@ -94,7 +102,7 @@ struct Cache {
     int64_t compiled = 0;
 };
 Cache& cache() {
-    static Cache* made = new Cache;  // never destroyed: code may run until the end
+    static Cache* made = new Cache; // never destroyed: code may run until the end
     return *made;
 }
 
@@ -113,8 +121,7 @@ std::string key_of(const TileProgram& program, const uint8_t* repeated) {
         put(&small, 2);
     };
     for (const TileStep& step : program.steps) {
-        const uint8_t task[] = {step.task.kind, step.task.which, static_cast<uint8_t>(step.task.type),
-                                static_cast<uint8_t>(step.task.to)};
+        const uint8_t task[] = {step.task.kind, step.task.which, static_cast<uint8_t>(step.task.type), static_cast<uint8_t>(step.task.to)};
         put(task, sizeof task);
         put16(step.out);
         for (int k = 0; k < step.operand_count; k++) put16(step.operands[k]);
@@ -124,8 +131,7 @@ std::string key_of(const TileProgram& program, const uint8_t* repeated) {
         const TileSlot& slot = program.slots[i];
         const uint8_t facts[] = {static_cast<uint8_t>(slot.kind), slot.item_size, repeated[i]};
         put(facts, sizeof facts);
-        if (slot.kind == TileSlot::Splat && slot.which >= 0)
-            put(&program.constants[static_cast<size_t>(slot.which)], sizeof(Immediate));
+        if (slot.kind == TileSlot::Splat && slot.which >= 0) put(&program.constants[static_cast<size_t>(slot.which)], sizeof(Immediate));
     }
     for (int16_t output : program.outputs) put16(output);
     return key;
@@ -140,10 +146,10 @@ std::string text_of(const TileProgram& program) {
         text += format("slot %zu: %s %d, %d bytes\n", i, kinds[slot.kind], slot.which, slot.item_size);
     }
     for (const TileStep& step : program.steps) {
-        static constexpr const char* moves[] = {"HalfToFloat", "BFloat16ToFloat", "FloatToHalf", "FloatToBFloat16",
-                                                "RoundHalf", "RoundBFloat16", "Float8ToFloat", "Float8ToFloat", "Float8ToFloat",
-                                                "Float8ToFloat", "Float8ToFloat", "FloatToFloat8", "FloatToFloat8", "FloatToFloat8",
-                                                "FloatToFloat8", "FloatToFloat8"};
+        static constexpr const char* moves[] = {"HalfToFloat",   "BFloat16ToFloat", "FloatToHalf",   "FloatToBFloat16",
+                                                "RoundHalf",     "RoundBFloat16",   "Float8ToFloat", "Float8ToFloat",
+                                                "Float8ToFloat", "Float8ToFloat",   "Float8ToFloat", "FloatToFloat8",
+                                                "FloatToFloat8", "FloatToFloat8",   "FloatToFloat8", "FloatToFloat8"};
         static_assert(std::size(moves) == static_cast<size_t>(TileMove::End));
         const TileTask& task = step.task;
         text += format("slot %d = %s", step.out,
@@ -167,14 +173,12 @@ double microseconds() {
     return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
 }
 
-void trace(const char* path, const TileProgram& program, const native::LaneProgram& lanes,
-           const native::MachineCode& code, double time) {
+void trace(const char* path, const TileProgram& program, const native::LaneProgram& lanes, const native::MachineCode& code, double time) {
     std::FILE* file = std::fopen(path, "a");
-    if (!file) return;  // a trace that can't be written is no reason to fail
+    if (!file) return; // a trace that can't be written is no reason to fail
     std::string text = "kernel\n" + text_of(program) + "lanes\n" + lanes.to_string() + "assembly\n" + code.listing +
-                       format("code %d bytes, constants %zu bytes, frame %lld bytes, compiled in %.1f us\n\n",
-                              code.code_size, code.bytes.size() - static_cast<size_t>(code.code_size),
-                              static_cast<long long>(code.frame), time);
+                       format("code %d bytes, constants %zu bytes, frame %lld bytes, compiled in %.1f us\n\n", code.code_size,
+                              code.bytes.size() - static_cast<size_t>(code.code_size), static_cast<long long>(code.frame), time);
     std::fwrite(text.data(), 1, text.size(), file);
     std::fclose(file);
 }
@@ -189,8 +193,8 @@ bool tiles_are_faster(const TileProgram& program, const native::LaneProgram& lan
     return narrow > 3 * program.steps.size();
 }
 
-NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool partial,
-                      const std::vector<native::LaneFetch>& fetches, Cache& into) {
+NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool partial, const std::vector<native::LaneFetch>& fetches,
+                      Cache& into) {
     const double begin = microseconds();
     native::LaneProgram lanes;
     if (!native::record(program, isa(), repeated, lanes)) return nullptr;
@@ -206,9 +210,16 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool 
         __atomic_store_n(&refused, true, __ATOMIC_RELAXED);
         return nullptr;
     }
-    NativeKernel* kernel = new NativeKernel{reinterpret_cast<NativeKernel::Function>(memory), code.bytes.size(),
-                                            code.frame, lanes.turn(), lanes.lanes, lanes.partial, 0,
-                                            static_cast<size_t>(lanes.pointers()), {}, {}};
+    NativeKernel* kernel = new NativeKernel{reinterpret_cast<NativeKernel::Function>(memory),
+                                            code.bytes.size(),
+                                            code.frame,
+                                            lanes.turn(),
+                                            lanes.lanes,
+                                            lanes.partial,
+                                            0,
+                                            static_cast<size_t>(lanes.pointers()),
+                                            {},
+                                            {}};
     std::vector<bool> known(program.slots.size(), false);
     auto add_memory = [&](size_t slot, bool written) {
         if (!known[slot]) kernel->memory.push_back({static_cast<int16_t>(slot), program.slots[slot].item_size, written});
@@ -263,10 +274,10 @@ NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated,
 
 NativeState* state_of(const TileProgram& program) {
     NativeState* have = __atomic_load_n(&program.native, __ATOMIC_ACQUIRE);
-    if (have) [[likely]] return have;
+    if (have) [[likely]]
+        return have;
     NativeState* made = new NativeState;
-    if (__atomic_compare_exchange_n(&program.native, &have, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return made;
+    if (__atomic_compare_exchange_n(&program.native, &have, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return made;
     delete made;
     return have;
 }
@@ -284,10 +295,9 @@ std::unique_lock<std::mutex> lock_of(Cache& kernels, Mode how) {
     return std::unique_lock<std::mutex>(kernels.mutex, std::try_to_lock);
 }
 
-const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated,
-                                const NativeFold* folds, int rows) {
-    for (const NativeVariant* variant = __atomic_load_n(&state.first, __ATOMIC_ACQUIRE); variant;
-         variant = variant->next) {
+const NativeVariant* variant_of(const NativeState& state, const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
+                                int rows) {
+    for (const NativeVariant* variant = __atomic_load_n(&state.first, __ATOMIC_ACQUIRE); variant; variant = variant->next) {
         bool same = variant->combines.empty() == (folds == nullptr) && variant->rows == rows &&
                     !std::memcmp(variant->repeated.data(), repeated, program.slots.size());
         for (size_t k = 0; same && folds && k < variant->combines.size(); k++)
@@ -316,7 +326,10 @@ TileProgram with_folds(const TileProgram& program, const NativeFold* folds) {
         TileStep step{find_tile(merge_of(combine), type).function,
                       static_cast<int16_t>(folded.slots.size() - 1),
                       {program.outputs[k], -1, -1},
-                      1, 1, item, 0,
+                      1,
+                      1,
+                      item,
+                      0,
                       find_row_fold(combine, type),
                       {TileTask::Fold, static_cast<uint8_t>(combine), type, type}};
         folded.steps.push_back(step);
@@ -339,8 +352,7 @@ TileProgram with_lanes(const TileProgram& program, const NativeFold* folds, int 
         }
     }
     const size_t read = result.slots.size();
-    for (size_t k = 0; k < outputs; k++)
-        result.slots.push_back({TileSlot::Input, static_cast<uint8_t>(item_size(folds[k].type)), 0});
+    for (size_t k = 0; k < outputs; k++) result.slots.push_back({TileSlot::Input, static_cast<uint8_t>(item_size(folds[k].type)), 0});
     // A row starts with the lanes that the one before it left. Those of the last row are stored.
     for (int r = 0; r < rows; r++)
         for (size_t k = 0; k < outputs; k++) {
@@ -349,17 +361,22 @@ TileProgram with_lanes(const TileProgram& program, const NativeFold* folds, int 
             const size_t out = result.slots.size();
             const Primitive merge = merge_of(folds[k].combine);
             result.slots.push_back({TileSlot::Buffer, size, -1});
-            result.steps.push_back({find_tile(merge, type).function, static_cast<int16_t>(out),
+            result.steps.push_back({find_tile(merge, type).function,
+                                    static_cast<int16_t>(out),
                                     {static_cast<int16_t>(r ? out - outputs : read + k),
                                      static_cast<int16_t>(program.outputs[k] + r * static_cast<int>(own)), -1},
-                                    2, 1, size, 0, nullptr,
+                                    2,
+                                    1,
+                                    size,
+                                    0,
+                                    nullptr,
                                     {TileTask::Compute, static_cast<uint8_t>(merge), type, type}});
         }
     for (size_t k = outputs; k > 0; k--) result.outputs.push_back(static_cast<int16_t>(result.slots.size() - k));
     return result;
 }
 
-}  // namespace
+} // namespace
 
 void set_native(NativeMode mode) {
     if (isa() == Isa::Baseline) mode = Mode::Off;
@@ -375,8 +392,8 @@ static bool writes_past_cache(const TileProgram& program, const uint8_t* repeate
     return false;
 }
 
-static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
-                                       int64_t elements, int rows = 0) {
+static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int64_t elements,
+                                       int rows = 0) {
     const Mode how = mode();
     if (how == Mode::Off || (program.steps.empty() && !rows) || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
     if (how == Mode::Worth && program.steps.size() < 2 && !folds && !writes_past_cache(program, repeated)) return nullptr;
@@ -397,8 +414,7 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
             for (int copy = 0; copy == 0 || copy < rows; copy++)
                 all_repeated.insert(all_repeated.end(), repeated, repeated + program.slots.size());
             all_repeated.resize(folded.slots.size());
-            for (size_t k = 0; k < program.outputs.size(); k++)
-                variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
+            for (size_t k = 0; k < program.outputs.size(); k++) variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
             variant->kernel = cached_kernel(folded, all_repeated.data(), rows > 0, {}, kernels);
         } else {
             variant->kernel = cached_kernel(program, repeated, false, {}, kernels);
@@ -420,21 +436,18 @@ static bool have_lanes(const TileProgram& program, const NativeFold* folds) {
         if (!find_lane_fold(folds[k].combine, folds[k].type)) return false;
     return true;
 }
-const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
-                                      int64_t elements) {
+const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int64_t elements) {
     return have_lanes(program, folds) ? find_kernel(program, repeated, folds, elements) : nullptr;
 }
-NativeLanes find_native_lanes(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int rows,
-                              int64_t elements) {
+NativeLanes find_native_lanes(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int rows, int64_t elements) {
     const size_t own = program.slots.size(), outputs = program.outputs.size(), copies = static_cast<size_t>(rows);
     return {have_lanes(program, folds) ? find_kernel(program, repeated, folds, elements, rows) : nullptr,
             copies * own + (copies + 1) * outputs, copies * own, copies * (own + outputs)};
 }
 
-static const NativeRowVariant* variant_of_rows(const NativeState& state, const Extent* extents, bool past_cache,
-                                               bool partial, bool fetches) {
-    for (const NativeRowVariant* variant = __atomic_load_n(&state.first_rows, __ATOMIC_ACQUIRE); variant;
-         variant = variant->next)
+static const NativeRowVariant* variant_of_rows(const NativeState& state, const Extent* extents, bool past_cache, bool partial,
+                                               bool fetches) {
+    for (const NativeRowVariant* variant = __atomic_load_n(&state.first_rows, __ATOMIC_ACQUIRE); variant; variant = variant->next)
         if (variant->past_cache == past_cache && variant->partial == partial && variant->fetches == fetches &&
             !std::memcmp(variant->extents.data(), extents, variant->extents.size()))
             return variant;
@@ -461,8 +474,7 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
     return true;
 }
 
-const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache, int64_t n,
-                                   int64_t elements) {
+const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache, int64_t n, int64_t elements) {
     const Mode how = mode();
     const bool fetches = n <= native_fold_elements(), partial = n % fold_lanes != 0 && fetches;
     if (how == Mode::Off || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
@@ -477,8 +489,7 @@ const NativeRows* find_native_rows(const TileProgram& program, const Extent* ext
         return variant->good ? &variant->rows : nullptr;
     if (state->count >= most_variants) return nullptr;
     NativeRowVariant* variant = new NativeRowVariant{
-        state->first_rows, std::vector<Extent>(extents, extents + program.slots.size()), past_cache, partial,
-        fetches, {}, false, {}};
+        state->first_rows, std::vector<Extent>(extents, extents + program.slots.size()), past_cache, partial, fetches, {}, false, {}};
     try {
         variant->good = compile_rows(program, *variant, kernels);
     } catch (...) {
@@ -506,10 +517,10 @@ int64_t native_fold_elements() { return native::most_fold_blocks * fold_block; }
 
 int64_t native_rows_at_once(int64_t n, int64_t item) {
     static_assert(most_native_rows == native::most_rows && most_native_rows <= native::most_fold_blocks);
-    constexpr int64_t bytes = 1 << 14;  // the next rows and those of the result take as much again of the first cache
+    constexpr int64_t bytes = 1 << 14; // the next rows and those of the result take as much again of the first cache
     int64_t rows = most_native_rows;
     while (rows > 1 && (rows * n > native_fold_elements() || rows * n * item > bytes)) rows /= 2;
-    return rows;  // with at least half of them full, their blocks are at most most_fold_blocks
+    return rows; // with at least half of them full, their blocks are at most most_fold_blocks
 }
 
 /// Merges the lanes of the remainder into those of its block.
@@ -529,8 +540,8 @@ static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, 
 }
 
 /// The remainder runs on copies, padded to whole vectors.
-static void run_rest(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t whole, int64_t rest, char* frame,
-                     char* lanes, char* copies) {
+static void run_rest(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t whole, int64_t rest, char* frame, char* lanes,
+                     char* copies) {
     const size_t row_bytes = kernel.memory.size() * kernel.copy_bytes(), all = kernel.pointers * static_cast<size_t>(rows);
     char** const own = reinterpret_cast<char**>(copies + row_bytes * static_cast<size_t>(rows));
     std::memcpy(own, pointers, all * sizeof(char*));
@@ -552,20 +563,17 @@ static void run_rest(const NativeKernel& kernel, char** pointers, int64_t rows, 
     copy = copies;
     for (int64_t r = 0; r < rows; r++, each += kernel.pointers)
         for (const NativeKernel::Memory& memory : kernel.memory) {
-            if (memory.written)
-                std::memcpy(each[memory.slot] + whole * memory.item, copy, static_cast<size_t>(rest * memory.item));
+            if (memory.written) std::memcpy(each[memory.slot] + whole * memory.item, copy, static_cast<size_t>(rest * memory.item));
             copy += kernel.copy_bytes();
         }
 }
 
-static void run_rows(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t n, char* frame, char* folded,
-                     int64_t folded_rows) {
+static void run_rows(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t n, char* frame, char* folded, int64_t folded_rows) {
     char* const lanes = frame + kernel.frame;
     const int64_t blocks = (n + fold_block - 1) / fold_block;
     char** const end = pointers + kernel.pointers * static_cast<size_t>(rows);
     char* at = lanes;
-    for (char** each = pointers; each < end; each += kernel.pointers, at += fold_lanes_bytes * blocks)
-        each[kernel.pointers - 1] = at;
+    for (char** each = pointers; each < end; each += kernel.pointers, at += fold_lanes_bytes * blocks) each[kernel.pointers - 1] = at;
     const int64_t whole = n - n % kernel.turn;
     int64_t rest = n - whole;
     if (kernel.partial) {
@@ -611,4 +619,4 @@ void delete_native(NativeState* state) {
     delete state;
 }
 
-}  // namespace kindling
+} // namespace kindling

@@ -41,11 +41,10 @@ int64_t native_rows_at_once(int64_t n, int64_t item);
 /// The reduction of one output of a tile program.
 struct NativeFold {
     Combine combine;
-    DType type;       // value type
+    DType type; // value type
 };
 /// Code for the program with all its outputs reduced, as above.
-const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds,
-                                      int64_t elements);
+const NativeKernel* find_native_folds(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int64_t elements);
 
 /// Code that merges `rows` rows of every output into lanes: for each element, its lane, then that of each row in order.
 /// Slots are the program's, repeated for each row. Then each output has a slot of lanes that are read. `written` is the
@@ -54,8 +53,7 @@ struct NativeLanes {
     const NativeKernel* kernel;
     size_t slots, read, written;
 };
-NativeLanes find_native_lanes(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int rows,
-                              int64_t elements);
+NativeLanes find_native_lanes(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int rows, int64_t elements);
 
 /// What a slot of a row kernel has one value for: the whole run, a row, or an element.
 enum class Extent : uint8_t { Once, Row, Element };
@@ -63,17 +61,16 @@ enum class Extent : uint8_t { Once, Row, Element };
 /// A row kernel as loops over a row, one per level.
 struct NativeRows {
     struct Level {
-        const NativeKernel* kernel;     // null if the level does nothing per element
-        std::vector<int16_t> folds;     // slots of the reductions
+        const NativeKernel* kernel; // null if the level does nothing per element
+        std::vector<int16_t> folds; // slots of the reductions
     };
     std::vector<Level> levels;
-    std::vector<int16_t> kept;          // element slots that one level writes and another reads
+    std::vector<int16_t> kept; // element slots that one level writes and another reads
     int64_t frame;
 };
 /// The same for a row kernel with rows of n elements. `extents` has one per slot. If `past_cache`, element outputs are
 /// written by streaming stores.
-const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache, int64_t n,
-                                   int64_t elements);
+const NativeRows* find_native_rows(const TileProgram& program, const Extent* extents, bool past_cache, int64_t n, int64_t elements);
 
 /// Off (KINDLING_NATIVE=0), once a kernel proves worth it, or for everything that has a native form
 /// (KINDLING_NATIVE=1). Read from the environment at first use.
@@ -95,5 +92,5 @@ struct LaneProgram;
 /// The steps as a lane program; false if some step has no native form.
 bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LaneProgram& result);
 
-}  // namespace native
-}  // namespace kindling
+} // namespace native
+} // namespace kindling

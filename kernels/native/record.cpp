@@ -1,6 +1,6 @@
 // kernels/native/record.cpp: tile steps as lane programs: each step's scalar body runs once, over values that record.
 #define KINDLING_ISA_NAMESPACE isa_recorded
-#define KINDLING_INLINE inline  // bodies are shared here: they run once a kernel
+#define KINDLING_INLINE inline // bodies are shared here: they run once a kernel
 #include "kernels/native/record.h"
 
 #include "core/error.h"
@@ -8,14 +8,13 @@
 
 namespace kindling::isa_recorded::maths {
 // A lane with a large angle is rare; see Fix in emit.cpp.
-void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low,
-                        Recorded<uint64_t>& quadrant);
+void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low, Recorded<uint64_t>& quadrant);
 template <class T> bool scaled_at_once(const Recorded<T>& value, const Recorded<T>& k, Recorded<T>& result) {
     if (recorder->isa() != Isa::Avx512) return false;
     result.lane = recorder->scale(lane_type<T>, value.lane, k.lane);
     return true;
 }
-}  // namespace kindling::isa_recorded::maths
+} // namespace kindling::isa_recorded::maths
 
 #include "kernels/maths.h"
 #include "kernels/native/native.h"
@@ -28,15 +27,14 @@ uint64_t number_bits(float value) { return bit_cast<uint32_t>(value); }
 uint64_t number_bits(double value) { return bit_cast<uint64_t>(value); }
 
 namespace maths {
-void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low,
-                        Recorded<uint64_t>& quadrant) {
+void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low, Recorded<uint64_t>& quadrant) {
     using native::LaneOp;
     const int large = (~(absolute(x) <= largest_plain_angle)).lane;
     high.lane = recorder->fix(LaneOp::FixHigh, x.lane, high.lane, large);
     low.lane = recorder->fix(LaneOp::FixLow, x.lane, low.lane, large);
     quadrant.lane = recorder->fix(LaneOp::FixQuadrant, x.lane, quadrant.lane, large);
 }
-}  // namespace maths
+} // namespace maths
 
 namespace {
 
@@ -44,59 +42,69 @@ using native::LaneOp;
 using native::LaneType;
 using native::LaneWhat;
 
-constexpr int none = -3;  // there is no body that can be recorded
+constexpr int none = -3; // there is no body that can be recorded
 
 template <class T> int arithmetic(Primitive primitive, const int* operands) {
     using V = Recorded<T>;
     const V a(operands[0], nullptr), b(operands[1], nullptr);
     constexpr bool floating = std::is_floating_point_v<T>, is_signed = std::is_signed_v<T>;
     switch (primitive) {
-        case Primitive::Add: return AddOp::apply(a, b).lane;
-        case Primitive::Sub: return SubOp::apply(a, b).lane;
-        case Primitive::Mul: return MulOp::apply(a, b).lane;
-        case Primitive::Neg: return NegOp::apply(a).lane;
-        case Primitive::Min: return MinOp::apply(a, b).lane;
-        case Primitive::Max: return MaxOp::apply(a, b).lane;
-        case Primitive::Fmin: return floating ? FminOp::apply(a, b).lane : MinOp::apply(a, b).lane;
-        case Primitive::Fmax: return floating ? FmaxOp::apply(a, b).lane : MaxOp::apply(a, b).lane;
-        case Primitive::Eq: return EqOp::apply(a, b).lane;
-        case Primitive::Ne: return NeOp::apply(a, b).lane;
-        case Primitive::Lt: return LtOp::apply(a, b).lane;
-        case Primitive::Le: return LeOp::apply(a, b).lane;
-        default: break;
+    case Primitive::Add: return AddOp::apply(a, b).lane;
+    case Primitive::Sub: return SubOp::apply(a, b).lane;
+    case Primitive::Mul: return MulOp::apply(a, b).lane;
+    case Primitive::Neg: return NegOp::apply(a).lane;
+    case Primitive::Min: return MinOp::apply(a, b).lane;
+    case Primitive::Max: return MaxOp::apply(a, b).lane;
+    case Primitive::Fmin: return floating ? FminOp::apply(a, b).lane : MinOp::apply(a, b).lane;
+    case Primitive::Fmax: return floating ? FmaxOp::apply(a, b).lane : MaxOp::apply(a, b).lane;
+    case Primitive::Eq: return EqOp::apply(a, b).lane;
+    case Primitive::Ne: return NeOp::apply(a, b).lane;
+    case Primitive::Lt: return LtOp::apply(a, b).lane;
+    case Primitive::Le: return LeOp::apply(a, b).lane;
+    default: break;
     }
     if constexpr (floating) {
         switch (primitive) {
-            case Primitive::Div: return DivOp::apply(a, b).lane;
-            case Primitive::Fma: return recorder->fma(lane_type<T>, operands[0], operands[1], operands[2]);
-            case Primitive::Abs: return FloatAbsOp::apply(a).lane;
-            case Primitive::Sign: return FloatSignOp::apply(a).lane;
-            case Primitive::Copysign: return CopysignOp::apply(a, b).lane;
-            case Primitive::IsNan: return IsNanOp::apply(a).lane;
-            case Primitive::IsInf: return IsInfOp::apply(a).lane;
-            case Primitive::SignBit: return SignBitOp::apply(a).lane;
-            case Primitive::Sqrt: return SqrtOp::apply(a).lane;
-            case Primitive::Rsqrt: return RsqrtOp::apply(a).lane;
-            case Primitive::Reciprocal: return ReciprocalOp::apply(a).lane;
-            case Primitive::Floor: return FloorOp::apply(a).lane;
-            case Primitive::Ceil: return CeilOp::apply(a).lane;
-            case Primitive::Round: return RoundOp::apply(a).lane;
-            case Primitive::Trunc: return TruncOp::apply(a).lane;
-            case Primitive::Frac: return FracOp::apply(a).lane;
-            default: return none;
+        case Primitive::Div: return DivOp::apply(a, b).lane;
+        case Primitive::Fma: return recorder->fma(lane_type<T>, operands[0], operands[1], operands[2]);
+        case Primitive::Abs: return FloatAbsOp::apply(a).lane;
+        case Primitive::Sign: return FloatSignOp::apply(a).lane;
+        case Primitive::Copysign: return CopysignOp::apply(a, b).lane;
+        case Primitive::IsNan: return IsNanOp::apply(a).lane;
+        case Primitive::IsInf: return IsInfOp::apply(a).lane;
+        case Primitive::SignBit: return SignBitOp::apply(a).lane;
+        case Primitive::Sqrt: return SqrtOp::apply(a).lane;
+        case Primitive::Rsqrt: return RsqrtOp::apply(a).lane;
+        case Primitive::Reciprocal: return ReciprocalOp::apply(a).lane;
+        case Primitive::Floor: return FloorOp::apply(a).lane;
+        case Primitive::Ceil: return CeilOp::apply(a).lane;
+        case Primitive::Round: return RoundOp::apply(a).lane;
+        case Primitive::Trunc: return TruncOp::apply(a).lane;
+        case Primitive::Frac: return FracOp::apply(a).lane;
+        default: return none;
         }
     } else {
         switch (primitive) {
-            case Primitive::And: return AndOp::apply(a, b).lane;
-            case Primitive::Or: return OrOp::apply(a, b).lane;
-            case Primitive::Xor: return XorOp::apply(a, b).lane;
-            case Primitive::Not: return NotOp::apply(a).lane;
-            case Primitive::Abs: if constexpr (is_signed) return IntegerAbsOp::apply(a).lane; else return none;
-            case Primitive::Sign: if constexpr (is_signed) return IntegerSignOp::apply(a).lane; else return none;
-            case Primitive::SignBit: if constexpr (is_signed) return SignBitOp::apply(a).lane; else return none;
-            case Primitive::Shl: if constexpr (sizeof(T) == 8) return ShlOp::apply(a, b).lane; else return none;
-            case Primitive::Shr: if constexpr (sizeof(T) == 8) return ShrOp::apply(a, b).lane; else return none;
-            default: return none;
+        case Primitive::And: return AndOp::apply(a, b).lane;
+        case Primitive::Or: return OrOp::apply(a, b).lane;
+        case Primitive::Xor: return XorOp::apply(a, b).lane;
+        case Primitive::Not: return NotOp::apply(a).lane;
+        case Primitive::Abs:
+            if constexpr (is_signed) return IntegerAbsOp::apply(a).lane;
+            else return none;
+        case Primitive::Sign:
+            if constexpr (is_signed) return IntegerSignOp::apply(a).lane;
+            else return none;
+        case Primitive::SignBit:
+            if constexpr (is_signed) return SignBitOp::apply(a).lane;
+            else return none;
+        case Primitive::Shl:
+            if constexpr (sizeof(T) == 8) return ShlOp::apply(a, b).lane;
+            else return none;
+        case Primitive::Shr:
+            if constexpr (sizeof(T) == 8) return ShrOp::apply(a, b).lane;
+            else return none;
+        default: return none;
         }
     }
 }
@@ -105,7 +113,9 @@ int maths_double(Primitive primitive, const int* operands) {
     using V = Recorded<double>;
     const V a(operands[0], nullptr), b(operands[1], nullptr);
     switch (primitive) {
-#define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return maths::NAME(a).lane;
+#define X(PRIMITIVE, NAME)                                                                                                                 \
+    case Primitive::PRIMITIVE: return maths::NAME(a).lane;
+        // clang-format off
         X(Exp, exp) X(Exp2, exp2) X(Expm1, expm1) X(Log, log) X(Log2, log2) X(Log10, log10) X(Log1p, log1p) X(Sin, sin)
         X(Cos, cos) X(Tan, tan) X(Asin, asin) X(Acos, acos) X(Atan, atan) X(Sinh, sinh) X(Cosh, cosh) X(Tanh, tanh)
         X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Sigmoid, sigmoid) X(Erf, erf) X(Erfc, erfc) X(Erfcx, erfcx)
@@ -113,13 +123,13 @@ int maths_double(Primitive primitive, const int* operands) {
 #define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return maths::NAME(a, b).lane;
         X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
 #undef X
-        default: return none;
+    default: return none;
+        // clang-format on
     }
 }
 
 /// Rare lanes are computed by the tile function.
-int mended(const maths::Usual<Recorded<float>>& usual, const Recorded<float>& a, const Recorded<float>& b,
-           TileFunction whole) {
+int mended(const maths::Usual<Recorded<float>>& usual, const Recorded<float>& a, const Recorded<float>& b, TileFunction whole) {
     const int rare = recorder->as_mask(usual.rare().lane);
     if (rare == native::Recorder::never) return usual.value.lane;
     return recorder->choose(LaneType::F32, rare, recorder->rare(whole, a.lane, b.lane, rare), usual.value.lane);
@@ -130,7 +140,9 @@ int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
     using V = Recorded<float>;
     const V a(operands[0], nullptr), b(operands[1], nullptr);
     switch (primitive) {
-#define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return maths::NAME(a).lane;
+#define X(PRIMITIVE, NAME)                                                                                                                 \
+    case Primitive::PRIMITIVE: return maths::NAME(a).lane;
+        // clang-format off
         X(Exp, expf) X(Exp2, exp2f) X(Expm1, expm1f) X(Sigmoid, sigmoidf) X(Tanh, tanhf) X(Erf, erff)
 #undef X
 #define X(PRIMITIVE, NAME) case Primitive::PRIMITIVE: return mended(maths::NAME(a), a, a, whole);
@@ -148,8 +160,9 @@ int maths_float(Primitive primitive, const int* operands, TileFunction whole) {
     case Primitive::PRIMITIVE: return convert<float>(maths::NAME##_for_float(convert<double>(a), convert<double>(b))).lane;
         X(Atan2, atan2) X(Hypot, hypot)
 #undef X
-        case Primitive::Pow: return mended(maths::powf<false>(a, b), a, b, whole);
-        default: return none;
+    case Primitive::Pow: return mended(maths::powf<false>(a, b), a, b, whole);
+    default: return none;
+        // clang-format on
     }
 }
 
@@ -158,15 +171,20 @@ int truth_table(Primitive primitive, const int* operands) {
     using V = Recorded<int32_t>;
     const V a(operands[0], nullptr), b(operands[1], nullptr), c(operands[2], nullptr);
     switch (primitive) {
-        case Primitive::And: case Primitive::Min: case Primitive::Fmin: return (a & b).lane;
-        case Primitive::Or: case Primitive::Max: case Primitive::Fmax: return (a | b).lane;
-        case Primitive::Xor: case Primitive::Ne: return (a ^ b).lane;
-        case Primitive::Eq: return (~(a ^ b)).lane;
-        case Primitive::Lt: return (~a & b).lane;
-        case Primitive::Le: return (~a | b).lane;
-        case Primitive::Not: return (~a).lane;
-        case Primitive::Select: return ((a & b) | (~a & c)).lane;
-        default: return none;
+    case Primitive::And:
+    case Primitive::Min:
+    case Primitive::Fmin: return (a & b).lane;
+    case Primitive::Or:
+    case Primitive::Max:
+    case Primitive::Fmax: return (a | b).lane;
+    case Primitive::Xor:
+    case Primitive::Ne: return (a ^ b).lane;
+    case Primitive::Eq: return (~(a ^ b)).lane;
+    case Primitive::Lt: return (~a & b).lane;
+    case Primitive::Le: return (~a | b).lane;
+    case Primitive::Not: return (~a).lane;
+    case Primitive::Select: return ((a & b) | (~a & c)).lane;
+    default: return none;
     }
 }
 
@@ -208,12 +226,14 @@ private:
 
     static LaneType type_of(DType type) {
         switch (type) {
-            case DType::Float32: return LaneType::F32;
-            case DType::Float64: return LaneType::F64;
-            case DType::Int64: return LaneType::I64;
-            case DType::UInt64: return LaneType::U64;
-            case DType::Int8: case DType::Int16: case DType::Int32: return LaneType::I32;
-            default: return LaneType::U32;
+        case DType::Float32: return LaneType::F32;
+        case DType::Float64: return LaneType::F64;
+        case DType::Int64: return LaneType::I64;
+        case DType::UInt64: return LaneType::U64;
+        case DType::Int8:
+        case DType::Int16:
+        case DType::Int32: return LaneType::I32;
+        default: return LaneType::U32;
         }
     }
 
@@ -244,7 +264,7 @@ private:
             return lanes_.truth(LaneType::U32, (byte & 0xFFu).lane);
         }
         const int bits = 8 * static_cast<int>(item_size(type));
-        if (lanes_.is_mask(lane)) {  // a bool read as a number
+        if (lanes_.is_mask(lane)) { // a bool read as a number
             lane = from_bool(lane, type);
             return lane;
         }
@@ -259,33 +279,33 @@ private:
     }
     static int from_bool(int mask, DType type) {
         switch (type_of(type)) {
-            case LaneType::F32: return one_or_zero<float>(mask);
-            case LaneType::F64: return one_or_zero<double>(mask);
-            case LaneType::I64: case LaneType::U64: return one_or_zero<int64_t>(mask);
-            default: return one_or_zero<int32_t>(mask);
+        case LaneType::F32: return one_or_zero<float>(mask);
+        case LaneType::F64: return one_or_zero<double>(mask);
+        case LaneType::I64:
+        case LaneType::U64: return one_or_zero<int64_t>(mask);
+        default: return one_or_zero<int32_t>(mask);
         }
     }
 
     int record(const TileStep& step) {
         switch (step.task.kind) {
-            case TileTask::Move: return move(static_cast<TileMove>(step.task.which), step.operands[0]);
-            case TileTask::Cast: return cast(step);
-            case TileTask::Compute: return compute(step);
-            case TileTask::Fold: break;
+        case TileTask::Move: return move(static_cast<TileMove>(step.task.which), step.operands[0]);
+        case TileTask::Cast: return cast(step);
+        case TileTask::Compute: return compute(step);
+        case TileTask::Fold: break;
         }
         return none;
     }
 
     int move(TileMove which, int16_t slot) {
         switch (which) {
-            case TileMove::HalfToFloat: return lanes_.load(LaneOp::LoadHalf, slot);
-            case TileMove::BFloat16ToFloat: return (Recorded<uint32_t>(raw(slot), nullptr) << 16u).lane;
-            case TileMove::FloatToHalf: return lanes_.to_half(raw(slot));
-            case TileMove::RoundHalf: return lanes_.half_round_trip(raw(slot));
-            case TileMove::FloatToBFloat16:
-                return (rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)) >> 16u).lane;
-            case TileMove::RoundBFloat16: return rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)).lane;
-            default: return none;   // eight-bit dtypes stay with tiles
+        case TileMove::HalfToFloat: return lanes_.load(LaneOp::LoadHalf, slot);
+        case TileMove::BFloat16ToFloat: return (Recorded<uint32_t>(raw(slot), nullptr) << 16u).lane;
+        case TileMove::FloatToHalf: return lanes_.to_half(raw(slot));
+        case TileMove::RoundHalf: return lanes_.half_round_trip(raw(slot));
+        case TileMove::FloatToBFloat16: return (rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)) >> 16u).lane;
+        case TileMove::RoundBFloat16: return rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)).lane;
+        default: return none; // eight-bit dtypes stay with tiles
         }
     }
 
@@ -321,23 +341,22 @@ private:
             operands[k] = value(step.operands[k], condition ? DType::Bool : type);
         }
         if (type == DType::Bool) return truth_table(primitive, operands);
-        if (primitive == Primitive::Select)
-            return lanes_.choose(type_of(type), operands[0], operands[1], operands[2]);
+        if (primitive == Primitive::Select) return lanes_.choose(type_of(type), operands[0], operands[1], operands[2]);
         int lane = none;
         lanes_.lacking = false;
         switch (type_of(type)) {
-            case LaneType::F32:
-                lane = arithmetic<float>(primitive, operands);
-                if (lane == none) lane = maths_float(primitive, operands, step.function);
-                break;
-            case LaneType::F64:
-                lane = arithmetic<double>(primitive, operands);
-                if (lane == none) lane = maths_double(primitive, operands);
-                break;
-            case LaneType::I32: lane = arithmetic<int32_t>(primitive, operands); break;
-            case LaneType::U32: lane = arithmetic<uint32_t>(primitive, operands); break;
-            case LaneType::I64: lane = arithmetic<int64_t>(primitive, operands); break;
-            case LaneType::U64: lane = arithmetic<uint64_t>(primitive, operands); break;
+        case LaneType::F32:
+            lane = arithmetic<float>(primitive, operands);
+            if (lane == none) lane = maths_float(primitive, operands, step.function);
+            break;
+        case LaneType::F64:
+            lane = arithmetic<double>(primitive, operands);
+            if (lane == none) lane = maths_double(primitive, operands);
+            break;
+        case LaneType::I32: lane = arithmetic<int32_t>(primitive, operands); break;
+        case LaneType::U32: lane = arithmetic<uint32_t>(primitive, operands); break;
+        case LaneType::I64: lane = arithmetic<int64_t>(primitive, operands); break;
+        case LaneType::U64: lane = arithmetic<uint64_t>(primitive, operands); break;
         }
         if (lane == native::Recorder::never) lane = lanes_.truth(LaneType::I32, lanes_.constant(LaneType::I32, 0));
         if (lane >= 0 && !lanes_.lacking) return lane;
@@ -348,8 +367,8 @@ private:
     }
 };
 
-}  // namespace
-}  // namespace kindling::isa_recorded
+} // namespace
+} // namespace kindling::isa_recorded
 
 namespace kindling::native {
 
@@ -360,8 +379,7 @@ bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LanePr
     isa_recorded::recorder = nullptr;
     if (done) result = lanes.finish();
     result.slots = static_cast<int>(program.slots.size());
-    return done && !(result.stores.empty() && result.folds.empty()) &&
-           (result.folds.empty() || (!result.has_call && result.folds_fit()));
+    return done && !(result.stores.empty() && result.folds.empty()) && (result.folds.empty() || (!result.has_call && result.folds_fit()));
 }
 
-}  // namespace kindling::native
+} // namespace kindling::native

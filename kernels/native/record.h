@@ -8,13 +8,13 @@ namespace kindling::KINDLING_ISA_NAMESPACE {
 
 extern constinit thread_local native::Recorder* recorder;
 
-template <class T> inline constexpr native::LaneType lane_type =
-    std::is_same_v<T, float>      ? native::LaneType::F32
-    : std::is_same_v<T, double>   ? native::LaneType::F64
-    : std::is_same_v<T, int32_t>  ? native::LaneType::I32
-    : std::is_same_v<T, uint32_t> ? native::LaneType::U32
-    : std::is_same_v<T, int64_t>  ? native::LaneType::I64
-                                  : native::LaneType::U64;
+template <class T>
+inline constexpr native::LaneType lane_type = std::is_same_v<T, float>      ? native::LaneType::F32
+                                              : std::is_same_v<T, double>   ? native::LaneType::F64
+                                              : std::is_same_v<T, int32_t>  ? native::LaneType::I32
+                                              : std::is_same_v<T, uint32_t> ? native::LaneType::U32
+                                              : std::is_same_v<T, int64_t>  ? native::LaneType::I64
+                                                                            : native::LaneType::U64;
 
 uint64_t number_bits(float value);
 uint64_t number_bits(double value);
@@ -36,10 +36,9 @@ template <class T> struct Recorded {
     static int32_t both(native::LaneWhat what, const Recorded& a, const Recorded& b) {
         return recorder->binary(what, lane_type<T>, a.lane, b.lane);
     }
-#define KINDLING_RECORDED(RESULT, OPERATOR, WHAT)                          \
-    friend RESULT operator OPERATOR(const Recorded& a, const Recorded& b) { \
-        return RESULT(both(native::LaneWhat::WHAT, a, b), nullptr);         \
-    }
+#define KINDLING_RECORDED(RESULT, OPERATOR, WHAT)                                                                                          \
+    friend RESULT operator OPERATOR(const Recorded& a, const Recorded& b) { return RESULT(both(native::LaneWhat::WHAT, a, b), nullptr); }
+    // clang-format off
     KINDLING_RECORDED(Recorded, +, Add) KINDLING_RECORDED(Recorded, -, Sub) KINDLING_RECORDED(Recorded, *, Mul)
     KINDLING_RECORDED(Recorded, /, Div) KINDLING_RECORDED(Recorded, &, And) KINDLING_RECORDED(Recorded, |, Or)
     KINDLING_RECORDED(Recorded, ^, Xor) KINDLING_RECORDED(Recorded, <<, Shl) KINDLING_RECORDED(Recorded, >>, Shr)
@@ -47,6 +46,7 @@ template <class T> struct Recorded {
     KINDLING_RECORDED(Test, >=, Ge) KINDLING_RECORDED(Test, ==, Eq) KINDLING_RECORDED(Test, !=, Ne)
 #undef KINDLING_RECORDED
     friend Recorded operator-(const Recorded& a) { return Recorded(recorder->negate(lane_type<T>, a.lane), nullptr); }
+    // clang-format on
     friend Recorded operator~(const Recorded& a) { return Recorded(recorder->invert(lane_type<T>, a.lane), nullptr); }
     Recorded& operator+=(const Recorded& other) { return *this = *this + other; }
     Recorded& operator-=(const Recorded& other) { return *this = *this - other; }
@@ -60,8 +60,7 @@ template <class T> struct Lanes<Recorded<T>> {
 };
 
 template <class To, class T> To bit_cast(const Recorded<T>& value) { return To(value.lane, nullptr); }
-template <class I, class T>
-Recorded<T> choose(const Recorded<I>& mask, const Recorded<T>& a, const Recorded<T>& b) {
+template <class I, class T> Recorded<T> choose(const Recorded<I>& mask, const Recorded<T>& a, const Recorded<T>& b) {
     static_assert(sizeof(I) == sizeof(T));
     return Recorded<T>(recorder->choose(lane_type<T>, mask.lane, a.lane, b.lane), nullptr);
 }
@@ -76,8 +75,13 @@ template <class T> Recorded<T> mul_add(const Recorded<T>& a, const Recorded<T>& 
 template <int N> Recorded<float> lookup(const float (&table)[N], const Recorded<uint32_t>& index) {
     return Recorded<float>(recorder->lookup(table, N, index.lane), nullptr);
 }
-template <class V> bool looks_up_sixteen() requires(Lanes<V>::count == 1) { return recorder->isa() == Isa::Avx512; }
-template <class T> bool anywhere(const Recorded<T>&) { return true; }  // both branches are recorded
+template <class V>
+bool looks_up_sixteen()
+    requires(Lanes<V>::count == 1)
+{
+    return recorder->isa() == Isa::Avx512;
+}
+template <class T> bool anywhere(const Recorded<T>&) { return true; } // both branches are recorded
 template <class T> Recorded<T> square_root(const Recorded<T>& x) {
     return Recorded<T>(recorder->square_root(lane_type<T>, x.lane), nullptr);
 }
@@ -87,4 +91,4 @@ template <Rounding R, class T> Recorded<T> round_to(const Recorded<T>& x) {
     return Recorded<T>(recorder->round(lane_type<T>, static_cast<int>(R), x.lane), nullptr);
 }
 
-}  // namespace kindling::KINDLING_ISA_NAMESPACE
+} // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -19,7 +19,7 @@ struct Term {
 
 struct Access {
     uint32_t id, block;
-    uint32_t base = 0;              // that stays
+    uint32_t base = 0; // that stays
     std::vector<Term> staying, moving;
     int64_t displacement = 0;
 };
@@ -41,7 +41,7 @@ private:
     Constants constants_;
     std::vector<uint32_t> block_of_;
     uint32_t loop_ = 0, front_ = 0;
-    bool through_checks_ = false;   // a checked index is its index: for comparing addresses
+    bool through_checks_ = false; // a checked index is its index: for comparing addresses
 
     const Node& node(uint32_t id) const { return function_.nodes[id]; }
     bool constant(uint32_t id) const { return node(id).op == Op::Constant; }
@@ -108,40 +108,41 @@ void Reducer::flatten(uint32_t id, int64_t times, std::vector<Term>& terms, int6
     }
     if (depth > 0) {
         switch (at.op) {
-            case Op::Add:
-                flatten(at.input[0], times, terms, displacement, depth - 1);
-                flatten(at.input[1], times, terms, displacement, depth - 1);
-                return;
-            case Op::Sub:
-                flatten(at.input[0], times, terms, displacement, depth - 1);
-                flatten(at.input[1], static_cast<int64_t>(0 - factor), terms, displacement, depth - 1);
-                return;
-            case Op::Index: case Op::Proved:
-                if (!through_checks_) break;
-                return flatten(at.input[0], times, terms, displacement, depth - 1);
-            case Op::Neg: return flatten(at.input[0], static_cast<int64_t>(0 - factor), terms, displacement, depth - 1);
-            case Op::Shl:
-                if (!constant(at.input[1])) break;
-                return flatten(at.input[0], static_cast<int64_t>(factor << (value(at.input[1]) & 63)), terms, displacement, depth - 1);
-            case Op::Mul: {
-                uint32_t x = at.input[0], y = at.input[1];
-                if (constant(y)) return flatten(x, times_constant(y), terms, displacement, depth - 1);
-                if (stays(x) && !stays(y)) std::swap(x, y);
-                if (!stays(y)) break;
-                while (through_checks_ && (node(x).op == Op::Index || node(x).op == Op::Proved)) x = node(x).input[0];
-                // (i + 1) * stride
-                const Node left = node(x);
-                if (!stays(x) && left.op == Op::Add && (constant(left.input[1]) || stays(left.input[1]) || stays(left.input[0]))) {
-                    for (uint32_t part : {left.input[0], left.input[1]}) {
-                        if (constant(part)) terms.push_back({y, 0, times_constant(part)});
-                        else terms.push_back({part, y, times});
-                    }
-                    return;
+        case Op::Add:
+            flatten(at.input[0], times, terms, displacement, depth - 1);
+            flatten(at.input[1], times, terms, displacement, depth - 1);
+            return;
+        case Op::Sub:
+            flatten(at.input[0], times, terms, displacement, depth - 1);
+            flatten(at.input[1], static_cast<int64_t>(0 - factor), terms, displacement, depth - 1);
+            return;
+        case Op::Index:
+        case Op::Proved:
+            if (!through_checks_) break;
+            return flatten(at.input[0], times, terms, displacement, depth - 1);
+        case Op::Neg: return flatten(at.input[0], static_cast<int64_t>(0 - factor), terms, displacement, depth - 1);
+        case Op::Shl:
+            if (!constant(at.input[1])) break;
+            return flatten(at.input[0], static_cast<int64_t>(factor << (value(at.input[1]) & 63)), terms, displacement, depth - 1);
+        case Op::Mul: {
+            uint32_t x = at.input[0], y = at.input[1];
+            if (constant(y)) return flatten(x, times_constant(y), terms, displacement, depth - 1);
+            if (stays(x) && !stays(y)) std::swap(x, y);
+            if (!stays(y)) break;
+            while (through_checks_ && (node(x).op == Op::Index || node(x).op == Op::Proved)) x = node(x).input[0];
+            // (i + 1) * stride
+            const Node left = node(x);
+            if (!stays(x) && left.op == Op::Add && (constant(left.input[1]) || stays(left.input[1]) || stays(left.input[0]))) {
+                for (uint32_t part : {left.input[0], left.input[1]}) {
+                    if (constant(part)) terms.push_back({y, 0, times_constant(part)});
+                    else terms.push_back({part, y, times});
                 }
-                terms.push_back({x, y, times});
                 return;
             }
-            default: break;
+            terms.push_back({x, y, times});
+            return;
+        }
+        default: break;
         }
     }
     terms.push_back({id, 0, times});
@@ -170,11 +171,13 @@ void Reducer::sum_staying(Access& access) {
     for (size_t i = 0; i < access.staying.size(); i++) {
         uint32_t depth = 0;
         for (uint32_t id : {access.staying[i].a, access.staying[i].b})
-            if (id && block_of_[id] != nowhere && shape_.loop[block_of_[id]] != nowhere) depth = std::max(depth, shape_.loops[shape_.loop[block_of_[id]]].depth);
+            if (id && block_of_[id] != nowhere && shape_.loop[block_of_[id]] != nowhere)
+                depth = std::max(depth, shape_.loops[shape_.loop[block_of_[id]]].depth);
         order.push_back(static_cast<uint64_t>(depth) << 32 | i);
     }
     sort_keys(order);
-    for (uint64_t key : order) access.base = in_front(Op::Add, Type::Address, access.base, product_in_front(access.staying[static_cast<uint32_t>(key)]));
+    for (uint64_t key : order)
+        access.base = in_front(Op::Add, Type::Address, access.base, product_in_front(access.staying[static_cast<uint32_t>(key)]));
 }
 
 /// Whether the load reads in each round what the other touched in the round before.
@@ -267,10 +270,10 @@ void Reducer::loop(uint32_t which) {
     // Which loop variable times which stride, and from how many bases.
     struct Run {
         Course course;
-        uint32_t stride;                // 0: 1
+        uint32_t stride; // 0: 1
         int64_t times;
         std::vector<uint32_t> bases;
-        uint32_t offset = 0;            // the new loop variable
+        uint32_t offset = 0; // the new loop variable
     };
     std::vector<Run> runs;
     std::vector<size_t> run_of(accesses.size(), SIZE_MAX);
@@ -280,7 +283,7 @@ void Reducer::loop(uint32_t which) {
         const Term& term = access.moving[0];
         const bool left = !stays(term.a);
         const uint32_t variable = left ? term.a : term.b, stride = left ? term.b : term.a;
-        if (!stride && (term.times == 1 || term.times == 2 || term.times == 4 || term.times == 8)) continue;  // an index does
+        if (!stride && (term.times == 1 || term.times == 2 || term.times == 4 || term.times == 8)) continue; // an index does
         if (stride && !stays(stride)) continue;
         const Course course = this->course(variable);
         if (!course.phi) continue;
@@ -358,7 +361,7 @@ std::vector<Carried> Reducer::carried(uint32_t which) {
             if (at.op != Op::Load && at.op != Op::Store) continue;
             Access access;
             access.id = nodes[i], access.block = b;
-            if (!take_apart(access)) access.base = 0;   // anywhere
+            if (!take_apart(access)) access.base = 0; // anywhere
             accesses.push_back(std::move(access));
         }
     }
@@ -370,16 +373,19 @@ std::vector<Carried> Reducer::carried(uint32_t which) {
         const Access* store = nullptr;
         int stores = 0;
         for (const Access& other : accesses)
-            if (node(other.id).op == Op::Store && (node(other.id).region == at.region || node(other.id).region == any_region)) stores++, store = &other;
+            if (node(other.id).op == Op::Store && (node(other.id).region == at.region || node(other.id).region == any_region))
+                stores++, store = &other;
         const Access* from = nullptr;
         if (stores == 1 && store->base && (memory_bytes(at.memory) == 8 || at.memory == Memory::F32)) {
             // The store comes after the load: with a stride of 0 it writes to the same place.
             const bool after = store->block == load.block ? place[store->id] > place[load.id] : shape_.dominates(load.block, store->block);
-            if (after && node(store->id).memory == at.memory && shape_.dominates(store->block, latch) && a_step_ahead(*store, load)) from = store;
+            if (after && node(store->id).memory == at.memory && shape_.dominates(store->block, latch) && a_step_ahead(*store, load))
+                from = store;
         } else if (stores == 0) {
             for (const Access& other : accesses)
-                if (!from && other.id != load.id && node(other.id).op == Op::Load && node(other.id).memory == at.memory && node(other.id).region == at.region &&
-                    other.base && shape_.dominates(other.block, latch) && a_step_ahead(other, load)) from = &other;
+                if (!from && other.id != load.id && node(other.id).op == Op::Load && node(other.id).memory == at.memory &&
+                    node(other.id).region == at.region && other.base && shape_.dominates(other.block, latch) && a_step_ahead(other, load))
+                    from = &other;
         }
         if (from) found.push_back({load.id, node(from->id).op == Op::Store ? node(from->id).input[2] : from->id});
     }
@@ -397,7 +403,7 @@ void Reducer::run() {
     for (uint32_t l = static_cast<uint32_t>(shape_.loops.size()); l-- > 0;) loop(l);
 }
 
-}  // namespace
+} // namespace
 
 void reduce_addresses(Function& function) {
     add_preheaders(function);
@@ -406,4 +412,4 @@ void reduce_addresses(Function& function) {
 
 std::vector<Carried> carried_loads(Function& function, uint32_t loop) { return Reducer(function).carried(loop); }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

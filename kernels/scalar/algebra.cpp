@@ -13,8 +13,10 @@ Constants::Constants(Function& function) : function_(function), heads_(256) {
 }
 
 namespace {
-size_t hash_of(Type type, uint64_t bits) { return static_cast<size_t>((bits + static_cast<uint64_t>(type) * 31) * 0x9E3779B97F4A7C15u >> 56); }
-}  // namespace
+size_t hash_of(Type type, uint64_t bits) {
+    return static_cast<size_t>((bits + static_cast<uint64_t>(type) * 31) * 0x9E3779B97F4A7C15u >> 56);
+}
+} // namespace
 
 void Constants::add(uint32_t id) {
     const Node& node = function_.nodes[id];
@@ -80,91 +82,95 @@ int power_of_two(uint64_t bits) { return bits && (bits & (bits - 1)) == 0 && bit
 Op mirrored(Op op) { return op == Op::Lt ? Op::Gt : op == Op::Le ? Op::Ge : op == Op::Gt ? Op::Lt : op == Op::Ge ? Op::Le : op; }
 Op inverse(Op op) {
     switch (op) {
-        case Op::Eq: return Op::Ne;
-        case Op::Ne: return Op::Eq;
-        case Op::Lt: return Op::Ge;
-        case Op::Le: return Op::Gt;
-        case Op::Gt: return Op::Le;
-        default: return Op::Lt;
+    case Op::Eq: return Op::Ne;
+    case Op::Ne: return Op::Eq;
+    case Op::Lt: return Op::Ge;
+    case Op::Le: return Op::Gt;
+    case Op::Gt: return Op::Le;
+    default: return Op::Lt;
     }
 }
 
 uint32_t Algebra::integral() {
     const uint32_t a = node_.input[0], b = node_.input[1];
     switch (node_.op) {
-        case Op::Add: {
-            if (is(1, 0)) return a;
-            // (x + 1) + 2
-            const Node left = input(0);
-            if (constant(1) && left.op == Op::Add && left.type == node_.type && at(left.input[1]).op == Op::Constant)
-                return become(Op::Add, left.input[0], integer(wrap_add(static_cast<int64_t>(at(left.input[1]).bits), static_cast<int64_t>(input(1).bits))));
-            return 0;
-        }
-        case Op::Sub:
-            if (a == b && node_.type == Type::I64) return integer(0);
-            if (constant(1)) return become(Op::Add, a, integer(wrap_sub(0, static_cast<int64_t>(input(1).bits))));
-            if (is(0, 0)) return become(Op::Neg, b);
-            return 0;
-        case Op::Mul:
-            if (is(1, 1)) return a;
-            if (is(1, 0)) return b;
-            if (is(1, -1)) return become(Op::Neg, a);
-            if (constant(1) && power_of_two(input(1).bits) > 0) return become(Op::Shl, a, integer(power_of_two(input(1).bits)));
-            return 0;
-        case Op::Neg: return input(0).op == Op::Neg ? input(0).input[0] : 0;
-        case Op::FloorDiv:
-            if (is(1, 1)) return a;
-            if (constant(1) && power_of_two(input(1).bits) > 0) return become(Op::Shr, a, integer(power_of_two(input(1).bits)));
-            return 0;
-        case Op::FloorMod:
-            if (is(1, 1)) return integer(0);
-            if (constant(1) && power_of_two(input(1).bits) > 0) return become(Op::And, a, integer(static_cast<int64_t>(input(1).bits) - 1));
-            return 0;
-        case Op::Min: case Op::Max: return a == b ? a : 0;
-        case Op::And: return a == b || is(1, -1) ? a : is(1, 0) ? b : 0;
-        case Op::Or: return a == b || is(1, 0) ? a : is(1, -1) ? b : 0;
-        case Op::Xor: return a == b ? integer(0) : is(1, 0) ? a : 0;
-        case Op::Not: return input(0).op == Op::Not ? input(0).input[0] : 0;
-        case Op::Shl: case Op::Shr: return is(1, 0) ? a : 0;
-        default: return 0;
+    case Op::Add: {
+        if (is(1, 0)) return a;
+        // (x + 1) + 2
+        const Node left = input(0);
+        if (constant(1) && left.op == Op::Add && left.type == node_.type && at(left.input[1]).op == Op::Constant)
+            return become(Op::Add, left.input[0],
+                          integer(wrap_add(static_cast<int64_t>(at(left.input[1]).bits), static_cast<int64_t>(input(1).bits))));
+        return 0;
+    }
+    case Op::Sub:
+        if (a == b && node_.type == Type::I64) return integer(0);
+        if (constant(1)) return become(Op::Add, a, integer(wrap_sub(0, static_cast<int64_t>(input(1).bits))));
+        if (is(0, 0)) return become(Op::Neg, b);
+        return 0;
+    case Op::Mul:
+        if (is(1, 1)) return a;
+        if (is(1, 0)) return b;
+        if (is(1, -1)) return become(Op::Neg, a);
+        if (constant(1) && power_of_two(input(1).bits) > 0) return become(Op::Shl, a, integer(power_of_two(input(1).bits)));
+        return 0;
+    case Op::Neg: return input(0).op == Op::Neg ? input(0).input[0] : 0;
+    case Op::FloorDiv:
+        if (is(1, 1)) return a;
+        if (constant(1) && power_of_two(input(1).bits) > 0) return become(Op::Shr, a, integer(power_of_two(input(1).bits)));
+        return 0;
+    case Op::FloorMod:
+        if (is(1, 1)) return integer(0);
+        if (constant(1) && power_of_two(input(1).bits) > 0) return become(Op::And, a, integer(static_cast<int64_t>(input(1).bits) - 1));
+        return 0;
+    case Op::Min:
+    case Op::Max: return a == b ? a : 0;
+    case Op::And: return a == b || is(1, -1) ? a : is(1, 0) ? b : 0;
+    case Op::Or: return a == b || is(1, 0) ? a : is(1, -1) ? b : 0;
+    case Op::Xor: return a == b ? integer(0) : is(1, 0) ? a : 0;
+    case Op::Not: return input(0).op == Op::Not ? input(0).input[0] : 0;
+    case Op::Shl:
+    case Op::Shr: return is(1, 0) ? a : 0;
+    default: return 0;
     }
 }
 
 uint32_t Algebra::real() {
     const uint32_t a = node_.input[0];
     switch (node_.op) {
-        case Op::Add: return is_real(1, -0.0) ? a : is_real(0, -0.0) ? node_.input[1] : 0;
-        case Op::Sub: return is_real(1, 0.0) ? a : 0;
-        case Op::Mul: return is_real(1, 1) ? a : is_real(0, 1) ? node_.input[1] : 0;
-        case Op::Div: {
-            if (is_real(1, 1)) return a;
-            if (!constant(1) || node_.type != Type::F64) return 0;
-            // By a power of two: the reciprocal is exact.
-            const double by = std::bit_cast<double>(input(1).bits);
-            int exponent = 0;
-            if (!(std::fabs(by) > 0x1p-1000 && std::fabs(by) < 0x1p1000) || std::fabs(std::frexp(by, &exponent)) != 0.5) return 0;
-            return become(Op::Mul, a, constants_.get(Type::F64, std::bit_cast<uint64_t>(1 / by)));
-        }
-        case Op::Neg: return input(0).op == Op::Neg ? input(0).input[0] : 0;
-        case Op::ToF32: return node_.type == Type::F32 && input(0).op == Op::ToF64 && at(input(0).input[0]).type == Type::F32 ? input(0).input[0] : 0;
-        default: return 0;
+    case Op::Add: return is_real(1, -0.0) ? a : is_real(0, -0.0) ? node_.input[1] : 0;
+    case Op::Sub: return is_real(1, 0.0) ? a : 0;
+    case Op::Mul: return is_real(1, 1) ? a : is_real(0, 1) ? node_.input[1] : 0;
+    case Op::Div: {
+        if (is_real(1, 1)) return a;
+        if (!constant(1) || node_.type != Type::F64) return 0;
+        // By a power of two: the reciprocal is exact.
+        const double by = std::bit_cast<double>(input(1).bits);
+        int exponent = 0;
+        if (!(std::fabs(by) > 0x1p-1000 && std::fabs(by) < 0x1p1000) || std::fabs(std::frexp(by, &exponent)) != 0.5) return 0;
+        return become(Op::Mul, a, constants_.get(Type::F64, std::bit_cast<uint64_t>(1 / by)));
+    }
+    case Op::Neg: return input(0).op == Op::Neg ? input(0).input[0] : 0;
+    case Op::ToF32:
+        return node_.type == Type::F32 && input(0).op == Op::ToF64 && at(input(0).input[0]).type == Type::F32 ? input(0).input[0] : 0;
+    default: return 0;
     }
 }
 
 uint32_t Algebra::logical() {
     const uint32_t a = node_.input[0], b = node_.input[1];
     switch (node_.op) {
-        case Op::And: return a == b || is(1, 1) ? a : is(1, 0) ? b : 0;
-        case Op::Or: return a == b || is(1, 0) ? a : is(1, 1) ? b : 0;
-        case Op::Xor: return a == b ? boolean(false) : is(1, 0) ? a : is(1, 1) ? become(Op::Not, a) : 0;
-        case Op::Not: {
-            const Node inner = input(0);
-            if (inner.op == Op::Not) return inner.input[0];
-            const bool whole = inner.op >= Op::Eq && inner.op <= Op::Ge && !floating(at(inner.input[0]).type);
-            if (whole || inner.op == Op::Eq || inner.op == Op::Ne) return become(inverse(inner.op), inner.input[0], inner.input[1]);
-            return 0;
-        }
-        default: return 0;
+    case Op::And: return a == b || is(1, 1) ? a : is(1, 0) ? b : 0;
+    case Op::Or: return a == b || is(1, 0) ? a : is(1, 1) ? b : 0;
+    case Op::Xor: return a == b ? boolean(false) : is(1, 0) ? a : is(1, 1) ? become(Op::Not, a) : 0;
+    case Op::Not: {
+        const Node inner = input(0);
+        if (inner.op == Op::Not) return inner.input[0];
+        const bool whole = inner.op >= Op::Eq && inner.op <= Op::Ge && !floating(at(inner.input[0]).type);
+        if (whole || inner.op == Op::Eq || inner.op == Op::Ne) return become(inverse(inner.op), inner.input[0], inner.input[1]);
+        return 0;
+    }
+    default: return 0;
     }
 }
 
@@ -180,8 +186,10 @@ uint32_t Algebra::comparison() {
     }
     // x + 1 == 3
     const Node left = input(0);
-    if ((node_.op == Op::Eq || node_.op == Op::Ne) && constant(1) && type == Type::I64 && left.op == Op::Add && at(left.input[1]).op == Op::Constant)
-        return become(node_.op, left.input[0], integer(wrap_sub(static_cast<int64_t>(input(1).bits), static_cast<int64_t>(at(left.input[1]).bits))));
+    if ((node_.op == Op::Eq || node_.op == Op::Ne) && constant(1) && type == Type::I64 && left.op == Op::Add &&
+        at(left.input[1]).op == Op::Constant)
+        return become(node_.op, left.input[0],
+                      integer(wrap_sub(static_cast<int64_t>(input(1).bits), static_cast<int64_t>(at(left.input[1]).bits))));
     return 0;
 }
 
@@ -233,7 +241,8 @@ uint32_t Algebra::place() {
             node_.input[1] = index.input[0];
             continue;
         }
-        if (index.op == Op::Shl && at(index.input[1]).op == Op::Constant && at(index.input[1]).bits <= 3 && node_.scale << at(index.input[1]).bits <= 8) {
+        if (index.op == Op::Shl && at(index.input[1]).op == Op::Constant && at(index.input[1]).bits <= 3 &&
+            node_.scale << at(index.input[1]).bits <= 8) {
             node_.scale = static_cast<uint8_t>(node_.scale << at(index.input[1]).bits);
             node_.input[1] = index.input[0];
             continue;
@@ -249,10 +258,11 @@ uint32_t Algebra::value() {
     if (node_.op == Op::Select) return select();
     const Type type = input(0).type;
     // A constant goes to the right; else the order of numbers, so that equal sums look alike.
-    const bool commutes = node_.op == Op::Mul || (node_.op == Op::Add && type != Type::Address) || node_.op == Op::And || node_.op == Op::Or ||
-                          node_.op == Op::Xor || node_.op == Op::Eq || node_.op == Op::Ne ||
+    const bool commutes = node_.op == Op::Mul || (node_.op == Op::Add && type != Type::Address) || node_.op == Op::And ||
+                          node_.op == Op::Or || node_.op == Op::Xor || node_.op == Op::Eq || node_.op == Op::Ne ||
                           ((node_.op == Op::Min || node_.op == Op::Max) && type == Type::I64);
-    if (commutes && (constant(0) ? !constant(1) : !constant(1) && node_.input[0] > node_.input[1])) std::swap(node_.input[0], node_.input[1]);
+    if (commutes && (constant(0) ? !constant(1) : !constant(1) && node_.input[0] > node_.input[1]))
+        std::swap(node_.input[0], node_.input[1]);
     bool known = true;
     for (int i = 0; i < 3; i++) known = known && (!node_.input[i] || constant(i));
     if (known) {
@@ -264,7 +274,7 @@ uint32_t Algebra::value() {
     return floating(node_.type) ? real() : integral();
 }
 
-}  // namespace
+} // namespace
 
 uint32_t simplified(Function& function, Constants& constants, Node& node) {
     // The list of nodes grows with constants: work on a copy.
@@ -275,4 +285,4 @@ uint32_t simplified(Function& function, Constants& constants, Node& node) {
     return value;
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -125,4 +125,4 @@ bool Shape::holds(uint32_t which, uint32_t block) const {
     return which == nowhere;
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -11,9 +11,9 @@ inline constexpr uint32_t nowhere = ~0u;
 
 struct Loop {
     uint32_t head = 0;
-    uint32_t parent = nowhere;       // a loop
+    uint32_t parent = nowhere; // a loop
     uint32_t depth = 1;
-    std::vector<uint32_t> blocks;    // in reverse postorder; those of inner loops too
+    std::vector<uint32_t> blocks; // in reverse postorder; those of inner loops too
 };
 
 struct Shape {
@@ -43,12 +43,11 @@ void insert_at(std::vector<uint32_t>& list, size_t place, uint32_t value);
 void take_out(std::vector<uint32_t>& list, uint32_t value);
 
 /// Calls visit(input id) for every value that the node reads, but not those of its exit.
-template <class F>
-void for_each_input(const Function& function, const Node& node, F&& visit) {
+template <class F> void for_each_input(const Function& function, const Node& node, F&& visit) {
     for (uint32_t input : node.input)
         if (input) visit(input);
     for (uint32_t i = 0; i < node.count; i++) visit(function.operands[node.list + i]);
 }
 inline bool has_exit(Op op) { return op == Op::Index || op == Op::Check || op == Op::Poll; }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -19,7 +19,7 @@ int64_t float_to_bfloat16(float value) noexcept { return to_bfloat16(value).bits
 
 bool floating(Type type) { return type == Type::F64 || type == Type::F32; }
 
-}  // namespace
+} // namespace
 
 Builder::Builder(Function& function) : function_(function), constants_(function) {
     KINDLING_ASSERT(function.nodes.size() == 1 && function.blocks.empty());
@@ -276,8 +276,7 @@ Value Builder::load(Memory memory, Value base, Value index, int64_t scale, int64
     return value;
 }
 
-void Builder::store(Memory memory, Value base, Value index, int64_t scale, int64_t displacement, Value value,
-                    Region region) {
+void Builder::store(Memory memory, Value base, Value index, int64_t scale, int64_t displacement, Value value, Region region) {
     KINDLING_ASSERT(type(value) == loaded_type(memory) && region != constant_region);
     if (memory == Memory::F16) value = call(callee("float_to_half", float_to_half, Effect::Pure), {value});
     if (memory == Memory::BF16) value = call(callee("float_to_bfloat16", float_to_bfloat16, Effect::Pure), {value});
@@ -298,9 +297,10 @@ Value Builder::call(const Callee& callee, const Value* arguments, size_t count) 
     node.type = callee.result;
     node.region = callee.region;
     size_t place = 0;
-    while (place < function_.callees.size() && (function_.callees[place].address != callee.address ||
-                                                function_.callees[place].region != callee.region ||
-                                                function_.callees[place].effect != callee.effect)) place++;
+    while (place < function_.callees.size() &&
+           (function_.callees[place].address != callee.address || function_.callees[place].region != callee.region ||
+            function_.callees[place].effect != callee.effect))
+        place++;
     if (place == function_.callees.size()) function_.callees.push_back(callee);
     node.extra = static_cast<uint32_t>(place);
     size_t real = 0;
@@ -359,4 +359,4 @@ void Builder::poll(int32_t code, const Value* values, size_t count) {
     append(node);
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -87,16 +87,12 @@ public:
     // ---- memory
     // A load that depends on a check must depend on the check's result: load(data, index(i, size)), not load(data, i). Then
     // passes may move loads freely. What has no such index must be readable from where its address is known.
-    Value load(Memory memory, Value base, Value index = {}, int64_t scale = 1, int64_t displacement = 0,
-               Region region = any_region);
-    void store(Memory memory, Value base, Value index, int64_t scale, int64_t displacement, Value value,
-               Region region = any_region);
+    Value load(Memory memory, Value base, Value index = {}, int64_t scale = 1, int64_t displacement = 0, Region region = any_region);
+    void store(Memory memory, Value base, Value index, int64_t scale, int64_t displacement, Value value, Region region = any_region);
 
     // ---- calls
     Value call(const Callee& callee, const Value* arguments, size_t count);
-    Value call(const Callee& callee, std::initializer_list<Value> arguments) {
-        return call(callee, arguments.begin(), arguments.size());
-    }
+    Value call(const Callee& callee, std::initializer_list<Value> arguments) { return call(callee, arguments.begin(), arguments.size()); }
 
     // ---- checks. The values stand in the slots if the exit is taken.
     /// The index, known to be at least 0 and less than size.
@@ -121,12 +117,17 @@ private:
     Function& function_;
     Block current_;
     std::vector<Type> variables_;
-    std::vector<std::vector<uint32_t>> held_;       // [block][variable]
-    struct Waiting { uint32_t phi, variable; };
-    std::vector<std::vector<Waiting>> waiting_;     // [block]: phis without operands
+    std::vector<std::vector<uint32_t>> held_; // [block][variable]
+    struct Waiting {
+        uint32_t phi, variable;
+    };
+    std::vector<std::vector<Waiting>> waiting_; // [block]: phis without operands
     std::vector<uint8_t> sealed_;
-    struct Join { uint32_t block; Waiting phi; };
-    std::vector<Join> joins_;                       // phis to be filled; a list, as recursion would need a deep stack
+    struct Join {
+        uint32_t block;
+        Waiting phi;
+    };
+    std::vector<Join> joins_; // phis to be filled; a list, as recursion would need a deep stack
     Constants constants_;
 
     BasicBlock& open();
@@ -146,8 +147,7 @@ private:
 };
 
 namespace detail {
-template <class T>
-constexpr Type type_of() {
+template <class T> constexpr Type type_of() {
     if constexpr (std::is_void_v<T>) return Type::None;
     else if constexpr (std::is_same_v<T, bool>) return Type::Bool;
     else if constexpr (std::is_same_v<T, double>) return Type::F64;
@@ -158,7 +158,7 @@ constexpr Type type_of() {
         return Type::I64;
     }
 }
-}  // namespace detail
+} // namespace detail
 
 /// callee("hypot", &hypot, Effect::Pure)
 template <class R, class... A, bool NoExcept>
@@ -167,4 +167,4 @@ Callee callee(const char* name, R (*function)(A...) noexcept(NoExcept), Effect e
     return {reinterpret_cast<const void*>(function), name, detail::type_of<R>(), effect, region};
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -35,7 +35,7 @@ int64_t hear(Asker* asker) noexcept {
     return 0;
 }
 
-}  // namespace
+} // namespace
 
 Ears::Ears() {
     ask = hear;
@@ -54,4 +54,4 @@ std::unique_ptr<Code> compile(Function&& function, const Options& options) {
     return interpreted(function, options);
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

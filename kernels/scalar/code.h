@@ -20,7 +20,7 @@ union Slot {
 /// called, sets it anew and says whether to leave.
 struct Asker {
     int64_t counter = 1000;
-    int64_t (*ask)(Asker* self) noexcept = nullptr;   // 1: leave. Null: never
+    int64_t (*ask)(Asker* self) noexcept = nullptr; // 1: leave. Null: never
 };
 
 /// Lets the host hear signals (runtime/threads.h). What that throws is kept: the function leaves by the poll's exit, and the
@@ -48,12 +48,12 @@ protected:
 };
 
 struct Options {
-    bool native = true;            // where the processor (AVX2) and the system (executable memory) allow it
+    bool native = true; // where the processor (AVX2) and the system (executable memory) allow it
     bool optimise = true;
-    std::string* trace = nullptr;  // gets the function, what the passes made of it, and its code
+    std::string* trace = nullptr; // gets the function, what the passes made of it, and its code
 };
 
 /// Never fails for a function that verifies. The function is used up.
 std::unique_ptr<Code> compile(Function&& function, const Options& options = {});
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -8,7 +8,7 @@ namespace kindling::scalar {
 
 bool Colour::fits(const std::vector<Range>& ranges) const {
     for (const Range& range : ranges) {
-        size_t low = 0, high = taken_.size();   // the first that ends behind the start
+        size_t low = 0, high = taken_.size(); // the first that ends behind the start
         while (low < high) {
             const size_t middle = (low + high) / 2;
             if (range.from < taken_[middle].to) high = middle;
@@ -52,4 +52,4 @@ void sequence(std::vector<Move>& moves, int32_t spare) {
     moves = std::move(done);
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

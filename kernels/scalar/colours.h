@@ -23,4 +23,4 @@ struct Move {
 /// Orders moves that happen at once, so that none overwrites what another still reads; a cycle goes through `spare`.
 void sequence(std::vector<Move>& moves, int32_t spare);
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -12,8 +12,8 @@ public:
 
 private:
     Function& function_;
-    std::vector<uint32_t> heads_, next_;     // a hash table of nodes
+    std::vector<uint32_t> heads_, next_; // a hash table of nodes
     void add(uint32_t id);
 };
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

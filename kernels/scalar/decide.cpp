@@ -31,20 +31,21 @@ private:
     Constants constants_;
     Replacements replacements_;
     std::vector<Fact> facts_;
-    std::vector<std::vector<uint32_t>> of_left_, of_right_;   // [value]: facts
-    std::vector<uint32_t> block_of_, opened_, closed_;        // [node]; [block]: times of the walk over dominators
-    uint32_t at_block_ = 0, at_place_ = 0;                    // where the question is asked
+    std::vector<std::vector<uint32_t>> of_left_, of_right_; // [value]: facts
+    std::vector<uint32_t> block_of_, opened_, closed_;      // [node]; [block]: times of the walk over dominators
+    uint32_t at_block_ = 0, at_place_ = 0;                  // where the question is asked
     int budget_ = 0;
-    struct Assumption { uint32_t left, right; int64_t distance; };
+    struct Assumption {
+        uint32_t left, right;
+        int64_t distance;
+    };
     std::vector<Assumption> assumed_;
 
     const Node& node(uint32_t id) const { return function_.nodes[id]; }
     bool constant(uint32_t id) const { return id && node(id).op == Op::Constant; }
     int64_t value(uint32_t id) const { return static_cast<int64_t>(node(id).bits); }
     bool dominates(uint32_t a, uint32_t b) const { return opened_[a] <= opened_[b] && closed_[b] <= closed_[a]; }
-    bool holds(const Fact& fact) const {
-        return fact.block == at_block_ ? fact.place <= at_place_ : dominates(fact.block, at_block_);
-    }
+    bool holds(const Fact& fact) const { return fact.block == at_block_ ? fact.place <= at_place_ : dominates(fact.block, at_block_); }
     bool stays(uint32_t value, uint32_t head) const {
         return value == 0 || constant(value) || (block_of_[value] != head && dominates(block_of_[value], head));
     }
@@ -92,14 +93,15 @@ void Decider::learn(uint32_t condition, bool is, uint32_t block, uint32_t place)
     if (test.op < Op::Eq || test.op > Op::Below || node(test.input[0]).type != Type::I64) return;
     const uint32_t a = test.input[0], b = test.input[1];
     switch (test.op) {
-        case Op::Eq: case Op::Ne:
-            if ((test.op == Op::Eq) == is) fact(a, b, 0, block, place), fact(b, a, 0, block, place);
-            break;
-        case Op::Lt: is ? fact(a, b, -1, block, place) : fact(b, a, 0, block, place); break;
-        case Op::Le: is ? fact(a, b, 0, block, place) : fact(b, a, -1, block, place); break;
-        case Op::Gt: is ? fact(b, a, -1, block, place) : fact(a, b, 0, block, place); break;
-        case Op::Ge: is ? fact(b, a, 0, block, place) : fact(a, b, -1, block, place); break;
-        default: break;
+    case Op::Eq:
+    case Op::Ne:
+        if ((test.op == Op::Eq) == is) fact(a, b, 0, block, place), fact(b, a, 0, block, place);
+        break;
+    case Op::Lt: is ? fact(a, b, -1, block, place) : fact(b, a, 0, block, place); break;
+    case Op::Le: is ? fact(a, b, 0, block, place) : fact(b, a, -1, block, place); break;
+    case Op::Gt: is ? fact(b, a, -1, block, place) : fact(a, b, 0, block, place); break;
+    case Op::Ge: is ? fact(b, a, 0, block, place) : fact(a, b, -1, block, place); break;
+    default: break;
     }
 }
 
@@ -172,44 +174,91 @@ bool Decider::by_making(uint32_t a, uint32_t b, int64_t c, int depth) {
         const Node& made = node(a);
         const uint32_t x = made.input[0], y = made.input[1];
         switch (made.op) {
-            case Op::Add: if (constant(y) && value(y) >= -far && value(y) <= far && again(x, b, c - value(y)) && fits(a, depth)) return true; break;
-            case Op::Phi: if (each(a, true)) return true; break;
-            case Op::Min: if (again(x, b, c) || again(y, b, c)) return true; break;
-            case Op::Max: if (again(x, b, c) && again(y, b, c)) return true; break;
-            case Op::Select: if (again(y, b, c) && again(made.input[2], b, c)) return true; break;
-            case Op::FloorMod: if (again(0, y, -1) && again(y, b, c + 1)) return true; break;
-            case Op::And: if (made.type == Type::I64 && constant(y) && value(y) >= 0 && again(y, b, c)) return true; break;
-            case Op::Shr: if (constant(y) && again(0, x, 0) && again(x, b, c)) return true; break;
-            case Op::FloorDiv: if (again(0, x, 0) && again(0, y, -1) && again(x, b, c)) return true; break;
-            case Op::Index: case Op::Proved: if (again(x, b, c)) return true; break;
-            case Op::ToI64: if (node(x).type == Type::Bool && again(0, b, c - 1)) return true; break;
-            case Op::Load: {
-                const int bits = 8 * memory_bytes(made.memory) - (made.memory == Memory::I8 || made.memory == Memory::I16 || made.memory == Memory::I32);
-                if (bits < 60 && again(0, b, c - ((int64_t{1} << bits) - 1))) return true;
-                break;
-            }
-            default: break;
+        case Op::Add:
+            if (constant(y) && value(y) >= -far && value(y) <= far && again(x, b, c - value(y)) && fits(a, depth)) return true;
+            break;
+        case Op::Phi:
+            if (each(a, true)) return true;
+            break;
+        case Op::Min:
+            if (again(x, b, c) || again(y, b, c)) return true;
+            break;
+        case Op::Max:
+            if (again(x, b, c) && again(y, b, c)) return true;
+            break;
+        case Op::Select:
+            if (again(y, b, c) && again(made.input[2], b, c)) return true;
+            break;
+        case Op::FloorMod:
+            if (again(0, y, -1) && again(y, b, c + 1)) return true;
+            break;
+        case Op::And:
+            if (made.type == Type::I64 && constant(y) && value(y) >= 0 && again(y, b, c)) return true;
+            break;
+        case Op::Shr:
+            if (constant(y) && again(0, x, 0) && again(x, b, c)) return true;
+            break;
+        case Op::FloorDiv:
+            if (again(0, x, 0) && again(0, y, -1) && again(x, b, c)) return true;
+            break;
+        case Op::Index:
+        case Op::Proved:
+            if (again(x, b, c)) return true;
+            break;
+        case Op::ToI64:
+            if (node(x).type == Type::Bool && again(0, b, c - 1)) return true;
+            break;
+        case Op::Load: {
+            const int bits =
+                8 * memory_bytes(made.memory) - (made.memory == Memory::I8 || made.memory == Memory::I16 || made.memory == Memory::I32);
+            if (bits < 60 && again(0, b, c - ((int64_t{1} << bits) - 1))) return true;
+            break;
+        }
+        default: break;
         }
     }
     if (b) {
         const Node& made = node(b);
         const uint32_t x = made.input[0], y = made.input[1];
         switch (made.op) {
-            case Op::Add: if (constant(y) && value(y) >= -far && value(y) <= far && again(a, x, c + value(y)) && fits(b, depth)) return true; break;
-            case Op::Phi: if (each(b, false)) return true; break;
-            case Op::Max: if (again(a, x, c) || again(a, y, c)) return true; break;
-            case Op::Min: if (again(a, x, c) && again(a, y, c)) return true; break;
-            case Op::Select: if (again(a, y, c) && again(a, made.input[2], c)) return true; break;
-            case Op::FloorMod: if (again(0, y, -1) && again(a, 0, c)) return true; break;
-            case Op::And: if (made.type == Type::I64 && constant(y) && value(y) >= 0 && again(a, 0, c)) return true; break;
-            case Op::Shr: if (constant(y) && again(0, x, 0) && again(a, 0, c)) return true; break;
-            case Op::FloorDiv: if (again(0, x, 0) && again(0, y, -1) && again(a, 0, c)) return true; break;
-            case Op::Index: case Op::Proved: if (again(a, x, c)) return true; break;
-            case Op::ToI64: if (node(x).type == Type::Bool && again(a, 0, c)) return true; break;
-            case Op::Load:
-                if ((made.memory == Memory::U8 || made.memory == Memory::U16 || made.memory == Memory::U32) && again(a, 0, c)) return true;
-                break;
-            default: break;
+        case Op::Add:
+            if (constant(y) && value(y) >= -far && value(y) <= far && again(a, x, c + value(y)) && fits(b, depth)) return true;
+            break;
+        case Op::Phi:
+            if (each(b, false)) return true;
+            break;
+        case Op::Max:
+            if (again(a, x, c) || again(a, y, c)) return true;
+            break;
+        case Op::Min:
+            if (again(a, x, c) && again(a, y, c)) return true;
+            break;
+        case Op::Select:
+            if (again(a, y, c) && again(a, made.input[2], c)) return true;
+            break;
+        case Op::FloorMod:
+            if (again(0, y, -1) && again(a, 0, c)) return true;
+            break;
+        case Op::And:
+            if (made.type == Type::I64 && constant(y) && value(y) >= 0 && again(a, 0, c)) return true;
+            break;
+        case Op::Shr:
+            if (constant(y) && again(0, x, 0) && again(a, 0, c)) return true;
+            break;
+        case Op::FloorDiv:
+            if (again(0, x, 0) && again(0, y, -1) && again(a, 0, c)) return true;
+            break;
+        case Op::Index:
+        case Op::Proved:
+            if (again(a, x, c)) return true;
+            break;
+        case Op::ToI64:
+            if (node(x).type == Type::Bool && again(a, 0, c)) return true;
+            break;
+        case Op::Load:
+            if ((made.memory == Memory::U8 || made.memory == Memory::U16 || made.memory == Memory::U32) && again(a, 0, c)) return true;
+            break;
+        default: break;
         }
     }
     return false;
@@ -220,15 +269,16 @@ int Decider::decided(const Node& test) {
     const uint32_t a = test.input[0], b = test.input[1];
     if (node(a).type != Type::I64) return -1;
     switch (test.op) {
-        case Op::Lt: return ask(a, b, -1) ? 1 : ask(b, a, 0) ? 0 : -1;
-        case Op::Le: return ask(a, b, 0) ? 1 : ask(b, a, -1) ? 0 : -1;
-        case Op::Gt: return ask(b, a, -1) ? 1 : ask(a, b, 0) ? 0 : -1;
-        case Op::Ge: return ask(b, a, 0) ? 1 : ask(a, b, -1) ? 0 : -1;
-        case Op::Eq: case Op::Ne:
-            if (ask(a, b, -1) || ask(b, a, -1)) return test.op == Op::Ne;
-            return -1;
-        case Op::Below: return ask(0, a, 0) && ask(a, b, -1) ? 1 : -1;
-        default: return -1;
+    case Op::Lt: return ask(a, b, -1) ? 1 : ask(b, a, 0) ? 0 : -1;
+    case Op::Le: return ask(a, b, 0) ? 1 : ask(b, a, -1) ? 0 : -1;
+    case Op::Gt: return ask(b, a, -1) ? 1 : ask(a, b, 0) ? 0 : -1;
+    case Op::Ge: return ask(b, a, 0) ? 1 : ask(a, b, -1) ? 0 : -1;
+    case Op::Eq:
+    case Op::Ne:
+        if (ask(a, b, -1) || ask(b, a, -1)) return test.op == Op::Ne;
+        return -1;
+    case Op::Below: return ask(0, a, 0) && ask(a, b, -1) ? 1 : -1;
+    default: return -1;
     }
 }
 
@@ -346,8 +396,8 @@ void Decider::run() {
     replacements_.apply(function_);
 }
 
-}  // namespace
+} // namespace
 
 void decide_checks(Function& function) { Decider(function).run(); }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

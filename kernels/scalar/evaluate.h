@@ -29,4 +29,4 @@ inline int64_t to_i64(double a) { return a >= -0x1p63 && a < 0x1p63 ? static_cas
 /// operation from Add to Bits.
 uint64_t evaluate(Op op, Type result, Type operand, uint64_t a, uint64_t b, uint64_t c);
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -19,29 +19,53 @@ int memory_bytes(Memory memory);
 Type loaded_type(Memory memory);
 
 enum class Op : uint8_t {
-    Constant, Parameter, Phi,
+    Constant,
+    Parameter,
+    Phi,
     // I64 (wraps), F32, F64, each operation rounded by itself. Add and Sub also: Address with I64.
-    Add, Sub, Mul, Neg, Abs,
-    Min, Max,                      // a < b ? a : b and a > b ? a : b, so NaN and signed zeros as in C++ and x86
-    FloorDiv, FloorMod,            // I64, as Python rounds. A zero divisor gives 0: check before. The least number // -1 wraps.
-    Div, Sqrt, Floor, Ceil, Trunc, Round,   // F32, F64. Round: halves to even
-    And, Or, Xor, Not,             // I64 and Bool
-    Shl, Shr,                      // I64; the count modulo 64; Shr is arithmetic
-    Eq, Ne, Lt, Le, Gt, Ge,        // Bool of two I64, F32, F64, Bool or Address; with NaN only Ne is true
-    Below,                         // Bool of two I64 taken as unsigned
-    Select,                        // condition ? a : b
-    ToF64,                         // of I64, F32, Bool
-    ToF32,                         // of I64, F64, Bool
-    ToI64,                         // of F32, F64 (towards zero; NaN and what does not fit: the least number), Bool, Address
-    Bits,                          // I64 of F64 or F32, F64 or F32 of I64: the same bits, or the low 32
-    Load, Store,                   // at base + index * scale + displacement
-    Call,                          // a C function
-    Index,                         // the first input, an index that is below the second as unsigned; else the exit
-    Check,                         // the condition holds; else the exit
-    Poll,                          // lets signals be heard now and then; the exit where that asks for it. In machine code
-                                   // it may take the counter as its input, and give the new one
-    Proved,                        // the first input, known to fit from where it stands on: what an Index becomes; no code
-    Counter, SetCounter,           // in machine code: the counter of polls from the frame, and back to it
+    Add,
+    Sub,
+    Mul,
+    Neg,
+    Abs,
+    Min,
+    Max, // a < b ? a : b and a > b ? a : b, so NaN and signed zeros as in C++ and x86
+    FloorDiv,
+    FloorMod, // I64, as Python rounds. A zero divisor gives 0: check before. The least number // -1 wraps.
+    Div,
+    Sqrt,
+    Floor,
+    Ceil,
+    Trunc,
+    Round, // F32, F64. Round: halves to even
+    And,
+    Or,
+    Xor,
+    Not, // I64 and Bool
+    Shl,
+    Shr, // I64; the count modulo 64; Shr is arithmetic
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,     // Bool of two I64, F32, F64, Bool or Address; with NaN only Ne is true
+    Below,  // Bool of two I64 taken as unsigned
+    Select, // condition ? a : b
+    ToF64,  // of I64, F32, Bool
+    ToF32,  // of I64, F64, Bool
+    ToI64,  // of F32, F64 (towards zero; NaN and what does not fit: the least number), Bool, Address
+    Bits,   // I64 of F64 or F32, F64 or F32 of I64: the same bits, or the low 32
+    Load,
+    Store,  // at base + index * scale + displacement
+    Call,   // a C function
+    Index,  // the first input, an index that is below the second as unsigned; else the exit
+    Check,  // the condition holds; else the exit
+    Poll,   // lets signals be heard now and then; the exit where that asks for it. In machine code
+            // it may take the counter as its input, and give the new one
+    Proved, // the first input, known to fit from where it stands on: what an Index becomes; no code
+    Counter,
+    SetCounter, // in machine code: the counter of polls from the frame, and back to it
 };
 const char* op_name(Op op);
 
@@ -51,15 +75,15 @@ using Region = uint16_t;
 inline constexpr Region any_region = 0, constant_region = 0xFFFF;
 
 enum class Effect : uint8_t {
-    Pure,     // depends on its arguments alone: may be merged with an equal call, moved or left out
-    Reads,    // reads memory: may be merged or left out
-    Writes,   // anything; writes to `region` only, if that is not any_region
+    Pure,   // depends on its arguments alone: may be merged with an equal call, moved or left out
+    Reads,  // reads memory: may be merged or left out
+    Writes, // anything; writes to `region` only, if that is not any_region
 };
 
 /// A C function: at most 6 arguments that are no floating numbers and 8 that are. It must not throw.
 struct Callee {
     const void* address = nullptr;
-    const char* name = "";        // outlives the function; for the text form
+    const char* name = ""; // outlives the function; for the text form
     Type result = Type::None;
     Effect effect = Effect::Writes;
     Region region = any_region;
@@ -79,14 +103,14 @@ struct Block {
 struct Node {
     Op op = Op::Constant;
     Type type = Type::None;
-    Memory memory = Memory::I64;   // Load, Store
-    uint8_t scale = 1;             // 1, 2, 4, 8
+    Memory memory = Memory::I64; // Load, Store
+    uint8_t scale = 1;           // 1, 2, 4, 8
     Region region = any_region;
     int32_t displacement = 0;
-    uint32_t input[3] = {};        // Load: base, index or 0. Store: base, index or 0, value
-    uint32_t extra = 0;            // Index, Check, Poll: the exit. Call: the callee. Parameter: its number
-    uint32_t list = 0, count = 0;  // Phi, Call: operands, in `operands`
-    uint64_t bits = 0;             // Constant: as in a register; of F32, the low 32
+    uint32_t input[3] = {};       // Load: base, index or 0. Store: base, index or 0, value
+    uint32_t extra = 0;           // Index, Check, Poll: the exit. Call: the callee. Parameter: its number
+    uint32_t list = 0, count = 0; // Phi, Call: operands, in `operands`
+    uint64_t bits = 0;            // Constant: as in a register; of F32, the low 32
 };
 
 /// A way out: the code that `run` returns, and what it leaves in the slots. Code 0 is the ordinary return.
@@ -107,9 +131,9 @@ struct BasicBlock {
 
 struct Function {
     std::string name;
-    std::vector<Node> nodes = std::vector<Node>(1);     // [0]: no value. Constants stand in no block
-    std::vector<BasicBlock> blocks;                     // [0]: entry; it has no predecessors
-    std::vector<uint32_t> operands;                     // of phis, calls and exits
+    std::vector<Node> nodes = std::vector<Node>(1); // [0]: no value. Constants stand in no block
+    std::vector<BasicBlock> blocks;                 // [0]: entry; it has no predecessors
+    std::vector<uint32_t> operands;                 // of phis, calls and exits
     std::vector<Exit> exits;
     std::vector<Callee> callees;
     std::vector<Type> parameters;
@@ -124,4 +148,4 @@ std::string verify(const Function& function);
 /// What is wrong with the node's types, or an empty text.
 std::string mistyped(const Function& function, const Node& node);
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

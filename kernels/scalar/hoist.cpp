@@ -12,7 +12,8 @@ void add_preheaders(Function& function) {
         const std::vector<uint32_t> before = function.blocks[head].predecessors;
         for (uint32_t i = 0; i < before.size(); i++)
             // Blocks that were made here lie in front of loops.
-            if (before[i] >= shape.position.size() || !shape.reachable(before[i]) || !shape.holds(l, before[i])) outside.push_back(i), is_outside[i] = 1;
+            if (before[i] >= shape.position.size() || !shape.reachable(before[i]) || !shape.holds(l, before[i]))
+                outside.push_back(i), is_outside[i] = 1;
         if (outside.size() == 1 && function.blocks[before[outside[0]]].kind == BasicBlock::Jump) continue;
         const uint32_t made = static_cast<uint32_t>(function.blocks.size());
         BasicBlock block;
@@ -24,7 +25,8 @@ void add_preheaders(Function& function) {
             if (!is_outside[i]) predecessors.push_back(before[i]);
         for (uint32_t id : function.blocks[head].nodes) {
             if (function.nodes[id].op != Op::Phi) break;
-            const std::vector<uint32_t> operands(function.operands_of(function.nodes[id]), function.operands_of(function.nodes[id]) + before.size());
+            const std::vector<uint32_t> operands(function.operands_of(function.nodes[id]),
+                                                 function.operands_of(function.nodes[id]) + before.size());
             uint32_t entering = outside.empty() ? 0 : operands[outside[0]];
             if (outside.size() > 1) {
                 Node phi = function.nodes[id];
@@ -75,7 +77,7 @@ struct Written {
     }
 };
 
-}  // namespace
+} // namespace
 
 void hoist(Function& function, bool loads) {
     add_preheaders(function);
@@ -92,7 +94,8 @@ void hoist(Function& function, bool loads) {
             for (uint32_t id : function.blocks[b].nodes) {
                 const Node& node = function.nodes[id];
                 if (node.op == Op::Store) written.add(node.region);
-                if (node.op == Op::Call && function.callees[node.extra].effect == Effect::Writes) written.add(function.callees[node.extra].region);
+                if (node.op == Op::Call && function.callees[node.extra].effect == Effect::Writes)
+                    written.add(function.callees[node.extra].region);
             }
         }
         for (uint32_t before : function.blocks[loop.head].predecessors)
@@ -104,14 +107,18 @@ void hoist(Function& function, bool loads) {
             std::vector<uint32_t>& nodes = function.blocks[b].nodes;
             std::erase_if(nodes, [&](uint32_t id) {
                 const Node& node = function.nodes[id];
-                if (node.type == Type::None || node.op == Op::Phi || node.op == Op::Parameter || node.op == Op::Index || node.op == Op::Proved) return false;
+                if (node.type == Type::None || node.op == Op::Phi || node.op == Op::Parameter || node.op == Op::Index ||
+                    node.op == Op::Proved)
+                    return false;
                 // A comparison costs nothing where it is used: it sets the flags there.
                 if (node.op >= Op::Eq && node.op <= Op::Below) return false;
                 if (node.op == Op::Load && !loads) return false;
                 if (node.op == Op::Load && written.touches(node.region)) return false;
                 if (node.op == Op::Call) {
                     const Callee& callee = function.callees[node.extra];
-                    if (!always || callee.effect == Effect::Writes || (callee.effect == Effect::Reads && (!loads || written.touches(callee.region)))) return false;
+                    if (!always || callee.effect == Effect::Writes ||
+                        (callee.effect == Effect::Reads && (!loads || written.touches(callee.region))))
+                        return false;
                 }
                 bool same = true;
                 for_each_input(function, node, [&](uint32_t input) { same = same && outside(input); });
@@ -124,4 +131,4 @@ void hoist(Function& function, bool loads) {
     }
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

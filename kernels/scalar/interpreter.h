@@ -9,4 +9,4 @@ namespace kindling::scalar {
 /// For a function whose edges are split.
 std::unique_ptr<Code> interpreted(const Function& function, const Options& options);
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -90,7 +90,8 @@ void Lifetimes::find(const Function& function, const Shape& shape, const std::ve
         walk(walk, node, true, Until::Read);
         if (node.op != Op::Phi)
             for (uint32_t i = 0; i < node.count; i++)
-                if (function.nodes[function.operands[node.list + i]].op != Op::Constant) visit(function.operands[node.list + i], Until::Read);
+                if (function.nodes[function.operands[node.list + i]].op != Op::Constant)
+                    visit(function.operands[node.list + i], Until::Read);
     };
     const auto exit_reads = [&](uint32_t exit, const auto& visit) {
         const Exit& way = function.exits[exit];
@@ -155,8 +156,7 @@ void Lifetimes::find(const Function& function, const Shape& shape, const std::ve
         for (uint32_t l = shape.loop[b]; l != nowhere; l = shape.loops[l].parent) times *= 8;
         live_out(b);
         for (size_t w = 0; w < words; w++)
-            for (uint64_t bits = live[w]; bits; bits &= bits - 1)
-                open[w * 64 + static_cast<size_t>(__builtin_ctzll(bits))] = after;
+            for (uint64_t bits = live[w]; bits; bits &= bits - 1) open[w * 64 + static_cast<size_t>(__builtin_ctzll(bits))] = after;
         phi_reads(b, [&](uint32_t id) { weight[id] += times; });
         const auto read = [&](uint32_t id, uint32_t to) {
             if (open[id] < to) open[id] = to;
@@ -258,4 +258,4 @@ void Lifetimes::coalesce(const Function& function, const Shape& shape) {
     }
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

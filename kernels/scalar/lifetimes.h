@@ -16,18 +16,18 @@ struct Range {
 
 /// Until when a node needs an input.
 enum class Until : uint8_t {
-    Read,      // the result may take its register
-    Clobber,   // not in a register that the node clobbers
-    Result,    // nor in that of the result
+    Read,    // the result may take its register
+    Clobber, // not in a register that the node clobbers
+    Result,  // nor in that of the result
 };
 
 struct Lifetimes {
-    std::vector<uint32_t> order;       // blocks, as they follow in the code: loops in one piece, a loop's test at its end
-    std::vector<uint32_t> start;       // [block]; its end is the start of the next
-    std::vector<uint32_t> end;         // [block]: place of what ends it
-    std::vector<uint32_t> place;       // [node]
-    std::vector<std::vector<Range>> ranges;   // [value], of leaders; sorted
-    std::vector<float> weight;         // [value], of leaders: readings and writings, 8 times as many for each loop around
+    std::vector<uint32_t> order;            // blocks, as they follow in the code: loops in one piece, a loop's test at its end
+    std::vector<uint32_t> start;            // [block]; its end is the start of the next
+    std::vector<uint32_t> end;              // [block]: place of what ends it
+    std::vector<uint32_t> place;            // [node]
+    std::vector<std::vector<Range>> ranges; // [value], of leaders; sorted
+    std::vector<float> weight;              // [value], of leaders: readings and writings, 8 times as many for each loop around
 
     /// `folded` nodes have no code: who reads them reads their inputs. `until` says how long a node needs its input of that
     /// number.
@@ -53,4 +53,4 @@ bool overlap(const std::vector<Range>& a, const std::vector<Range>& b);
 /// Adds ranges that do not meet those of the list; both are sorted.
 void merge_ranges(std::vector<Range>& list, const std::vector<Range>& more);
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

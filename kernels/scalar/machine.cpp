@@ -68,9 +68,7 @@ struct Flags {
     enum Parity : uint8_t { None, Equal, Unequal };
     Condition condition;
     Parity parity = None;
-    Flags inverse() const {
-        return {opposite(condition), parity == None ? None : parity == Equal ? Unequal : Equal};
-    }
+    Flags inverse() const { return {opposite(condition), parity == None ? None : parity == Equal ? Unequal : Equal}; }
 };
 
 // ---- which nodes have no code of their own
@@ -99,8 +97,8 @@ public:
 
 private:
     std::vector<uint8_t> uses_;
-    std::vector<uint32_t> place_;   // in the block at hand
-    uint32_t barrier_ = 0;          // loads before it stay there
+    std::vector<uint32_t> place_; // in the block at hand
+    uint32_t barrier_ = 0;        // loads before it stay there
 
     bool here(uint32_t id) const { return uses_[id] == 1 && place_[id] != nowhere; }
     bool load(uint32_t id, Memory memory) {
@@ -133,25 +131,36 @@ private:
             place_[id] = i;
             const Type type = function_.nodes[node.input[0]].type;
             switch (node.op) {
-                case Op::Store: barrier_ = i; break;
-                case Op::Call:
-                    if (function_.callees[node.extra].effect == Effect::Writes) barrier_ = i;
+            case Op::Store: barrier_ = i; break;
+            case Op::Call:
+                if (function_.callees[node.extra].effect == Effect::Writes) barrier_ = i;
+                break;
+            case Op::Check:
+            case Op::Select: condition(node.input[0]); break;
+            case Op::Index: load(node.input[1], Memory::I64); break;
+            case Op::Add:
+            case Op::Mul:
+            case Op::Sub:
+            case Op::And:
+            case Op::Or:
+            case Op::Xor:
+            case Op::Div:
+            case Op::Min:
+            case Op::Max: {
+                if (node.type == Type::Bool || node.type == Type::Address) break;
+                if (node.type == Type::I64 && (node.op == Op::Min || node.op == Op::Max)) break;
+                const Memory memory = node.type == Type::F64 ? Memory::F64 : node.type == Type::F32 ? Memory::F32 : Memory::I64;
+                if (load(node.input[1], memory) || node.op == Op::Sub || node.op == Op::Div || node.op == Op::Min || node.op == Op::Max)
                     break;
-                case Op::Check: case Op::Select: condition(node.input[0]); break;
-                case Op::Index: load(node.input[1], Memory::I64); break;
-                case Op::Add: case Op::Mul: case Op::Sub: case Op::And: case Op::Or: case Op::Xor: case Op::Div: case Op::Min: case Op::Max: {
-                    if (node.type == Type::Bool || node.type == Type::Address) break;
-                    if (node.type == Type::I64 && (node.op == Op::Min || node.op == Op::Max)) break;
-                    const Memory memory = node.type == Type::F64 ? Memory::F64 : node.type == Type::F32 ? Memory::F32 : Memory::I64;
-                    if (load(node.input[1], memory) || node.op == Op::Sub || node.op == Op::Div || node.op == Op::Min || node.op == Op::Max) break;
-                    if (load(node.input[0], memory)) std::swap(node.input[0], node.input[1]);
-                    break;
-                }
-                case Op::ToF64: case Op::ToF32:
-                    if (type == Type::I64) load(node.input[0], Memory::I64);
-                    else if (in_vector(type)) load(node.input[0], type == Type::F64 ? Memory::F64 : Memory::F32);
-                    break;
-                default: break;
+                if (load(node.input[0], memory)) std::swap(node.input[0], node.input[1]);
+                break;
+            }
+            case Op::ToF64:
+            case Op::ToF32:
+                if (type == Type::I64) load(node.input[0], Memory::I64);
+                else if (in_vector(type)) load(node.input[0], type == Type::F64 ? Memory::F64 : Memory::F32);
+                break;
+            default: break;
             }
         }
         if (block.kind == BasicBlock::Branch) condition(block.condition);
@@ -171,7 +180,8 @@ Until until(const Function& function, const Node& node, int input) {
 class Emitter {
 public:
     Emitter(Function& function, const Shape& shape, const std::vector<uint8_t>& folded)
-        : function_(function), shape_(shape), folded_(folded), lives_(function, shape, folded, until), registers_(function, lives_, folded) {}
+        : function_(function), shape_(shape), folded_(folded), lives_(function, shape, folded, until),
+          registers_(function, lives_, folded) {}
     bool write(std::string* listing);
     const std::vector<uint8_t>& code() const { return a_.code; }
 
@@ -181,17 +191,27 @@ private:
     const std::vector<uint8_t>& folded_;
     Lifetimes lives_;
     Registers registers_;
-    std::vector<uint8_t> innermost_;                // [loop]
+    std::vector<uint8_t> innermost_; // [loop]
     Assembler a_{false};
-    std::vector<uint64_t> pool_;                    // constants behind the code
-    struct Jump { int place; uint32_t block; };
-    struct Leaving { int place; uint32_t exit; };
-    struct Asking { int place, back; uint32_t exit; int32_t counter; };   // where the counter lies: in the frame's place if below 0
+    std::vector<uint64_t> pool_; // constants behind the code
+    struct Jump {
+        int place;
+        uint32_t block;
+    };
+    struct Leaving {
+        int place;
+        uint32_t exit;
+    };
+    struct Asking {
+        int place, back;
+        uint32_t exit;
+        int32_t counter;
+    }; // where the counter lies: in the frame's place if below 0
     std::vector<Jump> jumps_;
     std::vector<Leaving> leavings_;
     std::vector<Asking> askings_;
-    std::vector<int> endings_;                      // jumps to the epilogue
-    std::vector<uint8_t> skipped_;                  // [block]: only leads elsewhere
+    std::vector<int> endings_;     // jumps to the epilogue
+    std::vector<uint8_t> skipped_; // [block]: only leads elsewhere
     bool polls_ = false;
     int frame_ = 0;
 
@@ -210,8 +230,12 @@ private:
     void done_general(uint32_t id, General reg);
     void done_vector(uint32_t id, int reg);
     void set(General to, uint64_t bits) { a_.move_immediate(to, bits); }
-    void move_general(General to, General from) { if (to != from) a_.move(to, from); }
-    void move_vector(int to, int from) { if (to != from) a_.emit(Form::MovAps, 16, to, 0, Place::of(from)); }
+    void move_general(General to, General from) {
+        if (to != from) a_.move(to, from);
+    }
+    void move_vector(int to, int from) {
+        if (to != from) a_.emit(Form::MovAps, 16, to, 0, Place::of(from));
+    }
     void move(int32_t to, int32_t from, bool vector);
     void copy_to(General to, uint32_t id);
 
@@ -370,21 +394,22 @@ Flags Emitter::comparison(const Node& node) {
         const Place right = place(y);
         a_.emit(type == Type::F64 ? Form::TestDouble : Form::TestSingle, 16, vector(x, vector_scratch), 0, right);
         switch (node.op) {
-            case Op::Eq: return {Condition::Zero, Flags::Equal};
-            case Op::Ne: return {Condition::NotZero, Flags::Unequal};
-            case Op::Lt: case Op::Gt: return {Condition::Above};
-            default: return {Condition::AboveEqual};
+        case Op::Eq: return {Condition::Zero, Flags::Equal};
+        case Op::Ne: return {Condition::NotZero, Flags::Unequal};
+        case Op::Lt:
+        case Op::Gt: return {Condition::Above};
+        default: return {Condition::AboveEqual};
         }
     }
     const bool swapped = compare_integers(x, y);
     switch (node.op) {
-        case Op::Eq: return {Condition::Zero};
-        case Op::Ne: return {Condition::NotZero};
-        case Op::Lt: return {swapped ? Condition::Greater : Condition::Less};
-        case Op::Le: return {swapped ? Condition::GreaterEqual : Condition::LessEqual};
-        case Op::Gt: return {swapped ? Condition::Less : Condition::Greater};
-        case Op::Ge: return {swapped ? Condition::LessEqual : Condition::GreaterEqual};
-        default: return {swapped ? Condition::Above : Condition::Below};
+    case Op::Eq: return {Condition::Zero};
+    case Op::Ne: return {Condition::NotZero};
+    case Op::Lt: return {swapped ? Condition::Greater : Condition::Less};
+    case Op::Le: return {swapped ? Condition::GreaterEqual : Condition::LessEqual};
+    case Op::Gt: return {swapped ? Condition::Less : Condition::Greater};
+    case Op::Ge: return {swapped ? Condition::LessEqual : Condition::GreaterEqual};
+    default: return {swapped ? Condition::Above : Condition::Below};
     }
 }
 
@@ -482,7 +507,7 @@ void Emitter::divide(uint32_t id, const Node& node) {
     const bool quotient = node.op == Op::FloorDiv;
     const General result = quotient ? native::Rax : native::Rdx;
     const uint32_t y = node.input[1];
-    const bool known = constant(y) && node_of(y).bits + 1 > 1;   // neither 0 nor -1
+    const bool known = constant(y) && node_of(y).bits + 1 > 1; // neither 0 nor -1
     copy_to(native::Rax, node.input[0]);
     const General by = general(y, r11);
     int zero = -1, minus = -1;
@@ -591,49 +616,54 @@ void Emitter::floating(uint32_t id, const Node& node) {
     const uint32_t x = node.input[0], y = node.input[1];
 #define BOTH(NAME) f64 ? Form::NAME##Double : Form::NAME##Single
     switch (node.op) {
-        case Op::Neg: case Op::Abs: {
-            const uint64_t sign = f64 ? uint64_t{1} << 63 : 0x8000000080000000u;
+    case Op::Neg:
+    case Op::Abs: {
+        const uint64_t sign = f64 ? uint64_t{1} << 63 : 0x8000000080000000u;
+        const int from = vector(x, vector_scratch);
+        if (node.op == Op::Neg) a_.emit(Form::XorPs, 16, to, from, pooled(sign, true));
+        else a_.emit(Form::AndPs, 16, to, from, pooled(~sign, true));
+        break;
+    }
+    case Op::Sqrt: {
+        const int from = vector(x, vector_scratch);
+        a_.emit(BOTH(Sqrt), 16, to, from, Place::of(from));
+        break;
+    }
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::Round: {
+        const int from = vector(x, vector_scratch);
+        const int mode = node.op == Op::Floor ? 9 : node.op == Op::Ceil ? 10 : node.op == Op::Trunc ? 11 : 8;
+        a_.emit(BOTH(Round), 16, to, from, Place::of(from), mode);
+        break;
+    }
+    case Op::ToF64:
+    case Op::ToF32: {
+        const Type type = node_of(x).type;
+        if (!in_vector(type)) {
+            const Place from = constant(x) ? Place::of(general(x, r11)) : place(x);
+            // Else it would wait for what the register held.
+            a_.emit(Form::XorPs, 16, to, to, Place::of(to));
+            a_.emit(f64 ? Form::CvtSiSd : Form::CvtSiSs, 16, to, to, from);
+        } else {
             const int from = vector(x, vector_scratch);
-            if (node.op == Op::Neg) a_.emit(Form::XorPs, 16, to, from, pooled(sign, true));
-            else a_.emit(Form::AndPs, 16, to, from, pooled(~sign, true));
-            break;
+            a_.emit(f64 ? Form::CvtSsSd : Form::CvtSdSs, 16, to, from, Place::of(from));
         }
-        case Op::Sqrt: {
-            const int from = vector(x, vector_scratch);
-            a_.emit(BOTH(Sqrt), 16, to, from, Place::of(from));
-            break;
-        }
-        case Op::Floor: case Op::Ceil: case Op::Trunc: case Op::Round: {
-            const int from = vector(x, vector_scratch);
-            const int mode = node.op == Op::Floor ? 9 : node.op == Op::Ceil ? 10 : node.op == Op::Trunc ? 11 : 8;
-            a_.emit(BOTH(Round), 16, to, from, Place::of(from), mode);
-            break;
-        }
-        case Op::ToF64: case Op::ToF32: {
-            const Type type = node_of(x).type;
-            if (!in_vector(type)) {
-                const Place from = constant(x) ? Place::of(general(x, r11)) : place(x);
-                // Else it would wait for what the register held.
-                a_.emit(Form::XorPs, 16, to, to, Place::of(to));
-                a_.emit(f64 ? Form::CvtSiSd : Form::CvtSiSs, 16, to, to, from);
-            } else {
-                const int from = vector(x, vector_scratch);
-                a_.emit(f64 ? Form::CvtSsSd : Form::CvtSdSs, 16, to, from, Place::of(from));
-            }
-            break;
-        }
-        case Op::Bits: a_.emit(f64 ? Form::MovQFrom : Form::MovDFrom, 16, to, 0, Place::of(general(x, r11))); break;
-        default: {
-            const Form form = node.op == Op::Add   ? BOTH(Add)
-                              : node.op == Op::Sub ? BOTH(Sub)
-                              : node.op == Op::Mul ? BOTH(Mul)
-                              : node.op == Op::Div ? BOTH(Div)
-                              : node.op == Op::Min ? BOTH(Min)
-                                                   : BOTH(Max);
-            const Place right = place(y);
-            a_.emit(form, 16, to, vector(x, vector_scratch), right);
-            break;
-        }
+        break;
+    }
+    case Op::Bits: a_.emit(f64 ? Form::MovQFrom : Form::MovDFrom, 16, to, 0, Place::of(general(x, r11))); break;
+    default: {
+        const Form form = node.op == Op::Add   ? BOTH(Add)
+                          : node.op == Op::Sub ? BOTH(Sub)
+                          : node.op == Op::Mul ? BOTH(Mul)
+                          : node.op == Op::Div ? BOTH(Div)
+                          : node.op == Op::Min ? BOTH(Min)
+                                               : BOTH(Max);
+        const Place right = place(y);
+        a_.emit(form, 16, to, vector(x, vector_scratch), right);
+        break;
+    }
     }
 #undef BOTH
     done_vector(id, to);
@@ -648,16 +678,20 @@ void Emitter::load(uint32_t id, const Node& node) {
     }
     const General to = to_general(id);
     switch (node.memory) {
-        case Memory::Bool:
-            a_.operate(Arithmetic::Compare, from, 0, 1);
-            a_.set_if(Condition::NotZero, r11);
-            a_.load_narrow(to, Place::of(r11), 1, false);
-            break;
-        case Memory::I8: case Memory::I16: case Memory::I32: a_.load_narrow(to, from, memory_bytes(node.memory), true); break;
-        case Memory::U8: case Memory::U16: case Memory::U32: case Memory::F16: case Memory::BF16:
-            a_.load_narrow(to, from, memory_bytes(node.memory), false);
-            break;
-        default: a_.load(to, from); break;
+    case Memory::Bool:
+        a_.operate(Arithmetic::Compare, from, 0, 1);
+        a_.set_if(Condition::NotZero, r11);
+        a_.load_narrow(to, Place::of(r11), 1, false);
+        break;
+    case Memory::I8:
+    case Memory::I16:
+    case Memory::I32: a_.load_narrow(to, from, memory_bytes(node.memory), true); break;
+    case Memory::U8:
+    case Memory::U16:
+    case Memory::U32:
+    case Memory::F16:
+    case Memory::BF16: a_.load_narrow(to, from, memory_bytes(node.memory), false); break;
+    default: a_.load(to, from); break;
     }
     done_general(id, to);
 }
@@ -708,90 +742,100 @@ void Emitter::emit(uint32_t id) {
     const Node& node = node_of(id);
     const uint32_t x = node.input[0], y = node.input[1];
     switch (node.op) {
-        case Op::Phi: case Op::Parameter: return;
-        case Op::Load: return load(id, node);
-        case Op::Store: return store(node);
-        case Op::Call: return call(id, node);
-        case Op::Index: {
-            const bool swapped = compare_integers(x, y);
-            leave_unless({swapped ? Condition::Above : Condition::Below}, node.extra);
-            return;
-        }
-        case Op::Check: return leave_unless(condition(x), node.extra);
-        case Op::Poll:
-            polls_ = true;
-            if (x) {
-                if (where(id) == where(x)) a_.operate(Arithmetic::Sub, place(id), 1);
-                else {
-                    const General counter = to_general(id);
-                    copy_to(counter, x);
-                    a_.operate(Arithmetic::Sub, Place::of(counter), 1);
-                    if (where(id) >= first_slot) a_.store(slot(where(id)), counter);   // the flags stay
-                }
-            } else {
-                a_.operate(Arithmetic::Sub, Place::at(native::Rsp, 16), 1);
+    case Op::Phi:
+    case Op::Parameter: return;
+    case Op::Load: return load(id, node);
+    case Op::Store: return store(node);
+    case Op::Call: return call(id, node);
+    case Op::Index: {
+        const bool swapped = compare_integers(x, y);
+        leave_unless({swapped ? Condition::Above : Condition::Below}, node.extra);
+        return;
+    }
+    case Op::Check: return leave_unless(condition(x), node.extra);
+    case Op::Poll:
+        polls_ = true;
+        if (x) {
+            if (where(id) == where(x)) a_.operate(Arithmetic::Sub, place(id), 1);
+            else {
+                const General counter = to_general(id);
+                copy_to(counter, x);
+                a_.operate(Arithmetic::Sub, Place::of(counter), 1);
+                if (where(id) >= first_slot) a_.store(slot(where(id)), counter); // the flags stay
             }
-            askings_.push_back({a_.jump(Condition::Sign), a_.here(), node.extra, x ? where(id) : -1});
-            return;
-        case Op::SetCounter: return a_.store(Place::at(native::Rsp, 16), general(x, r11));
-        case Op::Select: return in_vector(node.type) ? select_vector(id, node) : select(id, node);
-        default: break;
+        } else {
+            a_.operate(Arithmetic::Sub, Place::at(native::Rsp, 16), 1);
+        }
+        askings_.push_back({a_.jump(Condition::Sign), a_.here(), node.extra, x ? where(id) : -1});
+        return;
+    case Op::SetCounter: return a_.store(Place::at(native::Rsp, 16), general(x, r11));
+    case Op::Select: return in_vector(node.type) ? select_vector(id, node) : select(id, node);
+    default: break;
     }
     if (in_vector(node.type)) return floating(id, node);
     const General to = to_general(id);
     switch (node.op) {
-        case Op::Counter: a_.load(to, Place::at(native::Rsp, 16)); break;
-        case Op::Add: case Op::Sub: case Op::Mul: case Op::And: case Op::Or: case Op::Xor: return integer(id, node);
-        case Op::Min: case Op::Max: return least(id, node);
-        case Op::FloorDiv: case Op::FloorMod: return divide(id, node);
-        case Op::Neg:
+    case Op::Counter: a_.load(to, Place::at(native::Rsp, 16)); break;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::And:
+    case Op::Or:
+    case Op::Xor: return integer(id, node);
+    case Op::Min:
+    case Op::Max: return least(id, node);
+    case Op::FloorDiv:
+    case Op::FloorMod: return divide(id, node);
+    case Op::Neg:
+        copy_to(to, x);
+        a_.operate(Single::Negate, to);
+        break;
+    case Op::Not:
+        copy_to(to, x);
+        if (node.type == Type::Bool) a_.operate(Arithmetic::Xor, Place::of(to), 1);
+        else a_.operate(Single::Not, to);
+        break;
+    case Op::Abs: {
+        const General from = general(x, r10);
+        a_.move(r11, from);
+        a_.operate(Single::Negate, r11);
+        a_.move_if(Condition::Sign, r11, Place::of(from));
+        return done_general(id, r11);
+    }
+    case Op::Shl:
+    case Op::Shr: {
+        const Shift shift = node.op == Op::Shl ? Shift::Left : Shift::Signed;
+        if (constant(y)) {
             copy_to(to, x);
-            a_.operate(Single::Negate, to);
-            break;
-        case Op::Not:
+            a_.shift(shift, to, static_cast<int>(node_of(y).bits & 63));
+        } else {
+            const General count = general(y, r10);
+            a_.shift_by(shift, to, Place::of(general(x, r11)), count);
+        }
+        break;
+    }
+    case Op::ToI64:
+    case Op::Bits: {
+        const Type type = node_of(x).type;
+        if (!in_vector(type)) {
             copy_to(to, x);
-            if (node.type == Type::Bool) a_.operate(Arithmetic::Xor, Place::of(to), 1);
-            else a_.operate(Single::Not, to);
-            break;
-        case Op::Abs: {
-            const General from = general(x, r10);
-            a_.move(r11, from);
-            a_.operate(Single::Negate, r11);
-            a_.move_if(Condition::Sign, r11, Place::of(from));
-            return done_general(id, r11);
+        } else if (node.op == Op::ToI64) {
+            a_.emit(type == Type::F64 ? Form::CvtSdSi : Form::CvtSsSi, 16, to, 0, place(x));
+        } else {
+            a_.emit(type == Type::F64 ? Form::MovQTo : Form::MovDTo, 16, vector(x, vector_scratch), 0, Place::of(to));
         }
-        case Op::Shl: case Op::Shr: {
-            const Shift shift = node.op == Op::Shl ? Shift::Left : Shift::Signed;
-            if (constant(y)) {
-                copy_to(to, x);
-                a_.shift(shift, to, static_cast<int>(node_of(y).bits & 63));
-            } else {
-                const General count = general(y, r10);
-                a_.shift_by(shift, to, Place::of(general(x, r11)), count);
-            }
-            break;
+        break;
+    }
+    default: { // comparisons
+        const Flags flags = comparison(node);
+        a_.set_if(flags.condition, r11);
+        if (flags.parity != Flags::None) {
+            a_.set_if(flags.parity == Flags::Equal ? Condition::NotParity : Condition::Parity, r10);
+            a_.operate(flags.parity == Flags::Equal ? Arithmetic::And : Arithmetic::Or, r11, Place::of(r10));
         }
-        case Op::ToI64: case Op::Bits: {
-            const Type type = node_of(x).type;
-            if (!in_vector(type)) {
-                copy_to(to, x);
-            } else if (node.op == Op::ToI64) {
-                a_.emit(type == Type::F64 ? Form::CvtSdSi : Form::CvtSsSi, 16, to, 0, place(x));
-            } else {
-                a_.emit(type == Type::F64 ? Form::MovQTo : Form::MovDTo, 16, vector(x, vector_scratch), 0, Place::of(to));
-            }
-            break;
-        }
-        default: {  // comparisons
-            const Flags flags = comparison(node);
-            a_.set_if(flags.condition, r11);
-            if (flags.parity != Flags::None) {
-                a_.set_if(flags.parity == Flags::Equal ? Condition::NotParity : Condition::Parity, r10);
-                a_.operate(flags.parity == Flags::Equal ? Arithmetic::And : Arithmetic::Or, r11, Place::of(r10));
-            }
-            a_.load_narrow(to, Place::of(r11), 1, false);
-            break;
-        }
+        a_.load_narrow(to, Place::of(r11), 1, false);
+        break;
+    }
     }
     done_general(id, to);
 }
@@ -950,7 +994,7 @@ void Emitter::endings() {
         }
     };
     each(true);
-    const int above = size + 8;   // the return address
+    const int above = size + 8; // the return address
     a_.load(native::Rdi, Place::at(native::Rsp, above + 8));
     a_.load(r11, Place::at(native::Rsp, above + 16));
     a_.store(Place::at(native::Rdi, 0), r11);
@@ -1017,7 +1061,8 @@ bool Emitter::write(std::string* listing) {
     const int pool = a_.here();
     for (const Assembler::Distance& distance : a_.constants)
         for (int i = 0; i < 4; i++)
-            a_.code[static_cast<size_t>(distance.place + i)] = static_cast<uint8_t>(static_cast<uint32_t>(pool + distance.offset - distance.after) >> (8 * i));
+            a_.code[static_cast<size_t>(distance.place + i)] =
+                static_cast<uint8_t>(static_cast<uint32_t>(pool + distance.offset - distance.after) >> (8 * i));
     for (uint64_t bits : pool_)
         for (int i = 0; i < 8; i++) a_.code.push_back(static_cast<uint8_t>(bits >> (8 * i)));
     // What reads 16 bytes may read past the last constant.
@@ -1025,7 +1070,7 @@ bool Emitter::write(std::string* listing) {
     return true;
 }
 
-}  // namespace
+} // namespace
 
 std::unique_ptr<Code> machine_code(Function& function, const Options& options) {
     if (isa() == Isa::Baseline) return nullptr;
@@ -1043,4 +1088,4 @@ std::unique_ptr<Code> machine_code(Function& function, const Options& options) {
     return std::unique_ptr<Code>(new Machine(memory, emitter.code().size(), slots));
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -9,4 +9,4 @@ namespace kindling::scalar {
 /// For a function whose edges are split. Null where the processor or the system does not allow it.
 std::unique_ptr<Code> machine_code(Function& function, const Options& options);
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -24,4 +24,4 @@ void optimise(Function& function) {
     tidy(function);
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

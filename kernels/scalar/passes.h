@@ -65,4 +65,4 @@ private:
     bool any_ = false;
 };
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -19,9 +19,9 @@ private:
     std::vector<uint32_t> block_of_;
     // Of the loop at hand:
     uint32_t loop_ = 0;
-    std::vector<uint32_t> copy_of_block_, copy_of_;      // [block], [node]: 0 for none
-    std::vector<uint32_t> original_of_block_;            // [block], of copies: 1
-    std::vector<uint32_t> at_end_;                       // [block], of one value: what it is there
+    std::vector<uint32_t> copy_of_block_, copy_of_; // [block], [node]: 0 for none
+    std::vector<uint32_t> original_of_block_;       // [block], of copies: 1
+    std::vector<uint32_t> at_end_;                  // [block], of one value: what it is there
 
     Node& node(uint32_t id) { return function_.nodes[id]; }
     uint32_t copied(uint32_t id) const { return id < copy_of_.size() && copy_of_[id] ? copy_of_[id] : id; }
@@ -41,7 +41,8 @@ bool Peeler::pays(uint32_t which, const std::vector<Carried>& carried) {
     for (uint32_t b : loop.blocks) nodes += function_.blocks[b].nodes.size();
     if (nodes > most_nodes || loop.blocks.size() > most_blocks) return false;
     for (uint32_t b : loop.blocks)
-        if (function_.blocks[b].kind == BasicBlock::Branch && function_.blocks[b].successor[0] == function_.blocks[b].successor[1]) return false;
+        if (function_.blocks[b].kind == BasicBlock::Branch && function_.blocks[b].successor[0] == function_.blocks[b].successor[1])
+            return false;
     if (!carried.empty()) return true;
     // A check of what stays, made in every round.
     const auto stays = [&](uint32_t id) { return !id || block_of_[id] == nowhere || !shape_.holds(which, block_of_[id]); };
@@ -130,7 +131,8 @@ void Peeler::copy(uint32_t front) {
         }
         if (from.kind == BasicBlock::Leave) to.exit = copy_exit(from.exit);
         if (b == head) to.predecessors.push_back(front);
-        else for (uint32_t p : from.predecessors) to.predecessors.push_back(copy_of_block_[p]);
+        else
+            for (uint32_t p : from.predecessors) to.predecessors.push_back(copy_of_block_[p]);
     }
     function_.blocks[front].successor[0] = copy_of_block_[head];
     // The loop itself is entered from the copies of what ends a round.
@@ -184,7 +186,13 @@ uint32_t Peeler::reaching(uint32_t value, uint32_t b) {
 /// What is read behind the loop comes from either.
 void Peeler::repair() {
     const size_t old = copy_of_.size();
-    struct Reading { uint32_t value, block; uint32_t node; int input; uint32_t operand; bool condition; };
+    struct Reading {
+        uint32_t value, block;
+        uint32_t node;
+        int input;
+        uint32_t operand;
+        bool condition;
+    };
     std::vector<Reading> readings;
     const auto of_loop = [&](uint32_t id) { return id && id < old && copy_of_[id]; };
     for (uint32_t b = 0; b < shape_.position.size(); b++) {
@@ -202,7 +210,8 @@ void Peeler::repair() {
                 for (uint32_t i = 0; i < at.count; i++) {
                     const uint32_t operand = function_.operands[at.list + i], from = block.predecessors[i];
                     // On the edges out of the loop and out of the copy they are right.
-                    if (of_loop(operand) && !inside(from) && !original_of_block_[from]) readings.push_back({operand, from, 0, 0, at.list + i, false});
+                    if (of_loop(operand) && !inside(from) && !original_of_block_[from])
+                        readings.push_back({operand, from, 0, 0, at.list + i, false});
                 }
             } else {
                 list(at.list, at.count);
@@ -270,7 +279,7 @@ uint32_t Peeler::run(const std::vector<uint32_t>& done) {
     return 0;
 }
 
-}  // namespace
+} // namespace
 
 bool peel(Function& function) {
     std::vector<uint32_t> done;
@@ -283,4 +292,4 @@ bool peel(Function& function) {
     return !done.empty();
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

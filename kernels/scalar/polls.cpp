@@ -56,4 +56,4 @@ void count_in_registers(Function& function) {
     }
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -18,7 +18,7 @@ constexpr uint8_t general_order[] = {0, 1, 2, 6, 7, 8, 9, 3, 5, 12, 13, 14, 15};
 constexpr uint8_t vector_order[] = {16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
 constexpr uint8_t general_arguments[] = {7, 6, 2, 1, 8, 9};
 
-}  // namespace
+} // namespace
 
 Registers::Registers(const Function& function, const Lifetimes& lives, const std::vector<uint8_t>& folded) {
     const size_t values = function.nodes.size();
@@ -26,7 +26,7 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
     std::vector<Colour> registers(32);
     // Which value would like the place of which, and which a register of its own.
     struct Wish {
-        uint32_t value, other;   // other: a value, or a register if `fixed`
+        uint32_t value, other; // other: a value, or a register if `fixed`
         bool fixed;
     };
     std::vector<Wish> wishes;
@@ -45,32 +45,35 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
             const uint32_t at = lives.place[id];
             const std::vector<Range> during{{at + 1, at + 2}};
             switch (node.op) {
-                case Op::FloorDiv: case Op::FloorMod:
-                    registers[0].take(during), registers[2].take(during);
-                    wish_register(id, node.op == Op::FloorDiv ? 0 : 2);
-                    wish_register(node.input[0], 0);
-                    break;
-                case Op::Call: {
-                    for (uint32_t r = 0; r < 32; r++)
-                        if (clobbered_by_calls >> r & 1) registers[r].take(during);
-                    if (node.type != Type::None) wish_register(id, in_vector(node.type) ? 16 : 0);
-                    uint32_t general = 0, vector = 16;
-                    for (uint32_t i = 0; i < node.count; i++) {
-                        const uint32_t argument = function.operands[node.list + i];
-                        wish_register(argument, in_vector(function.nodes[argument].type) ? vector++ : general_arguments[general++]);
-                    }
-                    break;
+            case Op::FloorDiv:
+            case Op::FloorMod:
+                registers[0].take(during), registers[2].take(during);
+                wish_register(id, node.op == Op::FloorDiv ? 0 : 2);
+                wish_register(node.input[0], 0);
+                break;
+            case Op::Call: {
+                for (uint32_t r = 0; r < 32; r++)
+                    if (clobbered_by_calls >> r & 1) registers[r].take(during);
+                if (node.type != Type::None) wish_register(id, in_vector(node.type) ? 16 : 0);
+                uint32_t general = 0, vector = 16;
+                for (uint32_t i = 0; i < node.count; i++) {
+                    const uint32_t argument = function.operands[node.list + i];
+                    wish_register(argument, in_vector(function.nodes[argument].type) ? vector++ : general_arguments[general++]);
                 }
-                case Op::Phi:
-                    for (uint32_t i = 0; i < node.count; i++) wish(id, function.operands[node.list + i]);
-                    break;
-                case Op::Add: case Op::And: case Op::Or: case Op::Xor: case Op::Mul:
-                    wish(id, node.input[0]), wish(id, node.input[1]);
-                    break;
-                case Op::Select: wish(id, node.input[2]); break;
-                default:
-                    if (node.type != Type::None && node.input[0]) wish(id, node.input[0]);
-                    break;
+                break;
+            }
+            case Op::Phi:
+                for (uint32_t i = 0; i < node.count; i++) wish(id, function.operands[node.list + i]);
+                break;
+            case Op::Add:
+            case Op::And:
+            case Op::Or:
+            case Op::Xor:
+            case Op::Mul: wish(id, node.input[0]), wish(id, node.input[1]); break;
+            case Op::Select: wish(id, node.input[2]); break;
+            default:
+                if (node.type != Type::None && node.input[0]) wish(id, node.input[0]);
+                break;
             }
         }
     }
@@ -90,7 +93,7 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
         candidates.push_back(static_cast<uint64_t>(~std::bit_cast<uint32_t>(priority)) << 32 | v);
     }
     sort_keys(candidates);
-    std::vector<Colour> frame[2];   // apart, as moves of the two kinds of registers are ordered apart
+    std::vector<Colour> frame[2]; // apart, as moves of the two kinds of registers are ordered apart
     for (uint64_t candidate : candidates) {
         const uint32_t v = static_cast<uint32_t>(candidate);
         const std::vector<Range>& ranges = lives.ranges[v];
@@ -105,8 +108,10 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
             const int32_t reg = wanted.fixed ? static_cast<int32_t>(wanted.other) : where[wanted.other];
             if (reg >= 0 && reg < first_slot) consider(reg);
         }
-        if (vector) for (uint8_t reg : vector_order) consider(reg);
-        else for (uint8_t reg : general_order) consider(reg);
+        if (vector)
+            for (uint8_t reg : vector_order) consider(reg);
+        else
+            for (uint8_t reg : general_order) consider(reg);
         if (chosen >= 0) {
             registers[static_cast<size_t>(chosen)].take(ranges);
             where[v] = chosen;
@@ -118,4 +123,4 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
     }
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

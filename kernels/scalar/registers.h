@@ -10,8 +10,8 @@ inline constexpr int32_t first_vector = 16, first_slot = 32;
 inline constexpr int scratch = 11, second_scratch = 10, vector_scratch = 15, second_vector_scratch = 14;
 
 struct Registers {
-    std::vector<int32_t> where;     // [value], of leaders; -1: nowhere
-    uint32_t used = 0;              // registers, as bits
+    std::vector<int32_t> where; // [value], of leaders; -1: nowhere
+    uint32_t used = 0;          // registers, as bits
     int32_t slots = 0;
 
     Registers(const Function& function, const Lifetimes& lives, const std::vector<uint8_t>& folded);
@@ -20,4 +20,4 @@ struct Registers {
 /// Of the System V ABI, as bits: what a call may change, and what it must keep.
 inline constexpr uint32_t clobbered_by_calls = 0xFFFF0000u | 0x0FC7, kept_by_calls = 0xF028;
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

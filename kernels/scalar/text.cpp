@@ -9,10 +9,11 @@ namespace kindling::scalar {
 
 namespace {
 
-constexpr char op_names[][11] = {
-    "constant", "parameter", "phi", "add", "sub", "mul", "neg", "abs", "min", "max", "floordiv", "floormod", "div", "sqrt",
-    "floor", "ceil", "trunc", "round", "and", "or", "xor", "not", "shl", "shr", "eq", "ne", "lt", "le", "gt", "ge", "below",
-    "select", "to_f64", "to_f32", "to_i64", "bits", "load", "store", "call", "index", "check", "poll", "proved", "counter", "setcounter"};
+constexpr char op_names[][11] = {"constant", "parameter", "phi",      "add",   "sub",    "mul",    "neg",    "abs",     "min",
+                                 "max",      "floordiv",  "floormod", "div",   "sqrt",   "floor",  "ceil",   "trunc",   "round",
+                                 "and",      "or",        "xor",      "not",   "shl",    "shr",    "eq",     "ne",      "lt",
+                                 "le",       "gt",        "ge",       "below", "select", "to_f64", "to_f32", "to_i64",  "bits",
+                                 "load",     "store",     "call",     "index", "check",  "poll",   "proved", "counter", "setcounter"};
 static_assert(sizeof op_names / sizeof op_names[0] == static_cast<size_t>(Op::SetCounter) + 1);
 constexpr char type_names[][8] = {"none", "bool", "i64", "f32", "f64", "address"};
 constexpr char memory_names[][8] = {"bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "f16", "bf16", "f32", "f64", "address"};
@@ -24,11 +25,11 @@ std::string operand(const Function& function, uint32_t id) {
     const Node& node = function.nodes[id];
     if (node.op != Op::Constant) return format("v%u", id);
     switch (node.type) {
-        case Type::Bool: return node.bits ? "true" : "false";
-        case Type::F64: return format("%.17g", std::bit_cast<double>(node.bits));
-        case Type::F32: return format("%.9gf", static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(node.bits))));
-        case Type::Address: return format("0x%llx", static_cast<unsigned long long>(node.bits));
-        default: return format("%lld", static_cast<long long>(node.bits));
+    case Type::Bool: return node.bits ? "true" : "false";
+    case Type::F64: return format("%.17g", std::bit_cast<double>(node.bits));
+    case Type::F32: return format("%.9gf", static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(node.bits))));
+    case Type::Address: return format("0x%llx", static_cast<unsigned long long>(node.bits));
+    default: return format("%lld", static_cast<long long>(node.bits));
     }
 }
 
@@ -63,18 +64,20 @@ std::string line(const Function& function, uint32_t id) {
     return out;
 }
 
-}  // namespace
+} // namespace
 
 const char* op_name(Op op) { return op_names[static_cast<int>(op)]; }
 int memory_bytes(Memory memory) { return bytes_of[static_cast<int>(memory)]; }
 
 Type loaded_type(Memory memory) {
     switch (memory) {
-        case Memory::Bool: return Type::Bool;
-        case Memory::F16: case Memory::BF16: case Memory::F32: return Type::F32;
-        case Memory::F64: return Type::F64;
-        case Memory::Address: return Type::Address;
-        default: return Type::I64;
+    case Memory::Bool: return Type::Bool;
+    case Memory::F16:
+    case Memory::BF16:
+    case Memory::F32: return Type::F32;
+    case Memory::F64: return Type::F64;
+    case Memory::Address: return Type::Address;
+    default: return Type::I64;
     }
 }
 
@@ -90,13 +93,13 @@ std::string text(const Function& function) {
         out += "\n";
         for (uint32_t id : block.nodes) out += line(function, id) + "\n";
         switch (block.kind) {
-            case BasicBlock::Jump: out += format("  jump block%u\n", block.successor[0]); break;
-            case BasicBlock::Branch:
-                out += format("  branch %s, block%u, block%u\n", operand(function, block.condition).c_str(), block.successor[0],
-                              block.successor[1]);
-                break;
-            case BasicBlock::Leave: out += "  " + exit_text(function, function.exits[block.exit]) + "\n"; break;
-            case BasicBlock::Open: out += "  open\n"; break;
+        case BasicBlock::Jump: out += format("  jump block%u\n", block.successor[0]); break;
+        case BasicBlock::Branch:
+            out += format("  branch %s, block%u, block%u\n", operand(function, block.condition).c_str(), block.successor[0],
+                          block.successor[1]);
+            break;
+        case BasicBlock::Leave: out += "  " + exit_text(function, function.exits[block.exit]) + "\n"; break;
+        case BasicBlock::Open: out += "  open\n"; break;
         }
     }
     return out;
@@ -108,38 +111,51 @@ std::string mistyped(const Function& function, const Node& node) {
     const bool floating = a == Type::F64 || a == Type::F32;
     bool right = true;
     switch (node.op) {
-        case Op::Add: case Op::Sub:
-            right = a == t && (a == Type::Address ? b == Type::I64 : a == b && (floating || a == Type::I64));
-            break;
-        case Op::Mul: case Op::Min: case Op::Max: right = a == t && b == t && (floating || a == Type::I64); break;
-        case Op::Neg: case Op::Abs: right = a == t && (floating || a == Type::I64); break;
-        case Op::FloorDiv: case Op::FloorMod: case Op::Shl: case Op::Shr: right = a == t && b == t && a == Type::I64; break;
-        case Op::Div: right = a == t && b == t && floating; break;
-        case Op::Sqrt: case Op::Floor: case Op::Ceil: case Op::Trunc: case Op::Round: right = a == t && floating; break;
-        case Op::And: case Op::Or: case Op::Xor: right = a == t && b == t && (a == Type::I64 || a == Type::Bool); break;
-        case Op::Not: right = a == t && (a == Type::I64 || a == Type::Bool); break;
-        case Op::Eq: case Op::Ne: right = a == b && a != Type::None && t == Type::Bool; break;
-        case Op::Lt: case Op::Le: case Op::Gt: case Op::Ge: right = a == b && (floating || a == Type::I64) && t == Type::Bool; break;
-        case Op::Below: right = a == b && a == Type::I64 && t == Type::Bool; break;
-        case Op::Select: right = a == Type::Bool && b == t && type(2) == t && t != Type::None; break;
-        case Op::ToF64: right = t == Type::F64 && (a == Type::I64 || a == Type::F32 || a == Type::Bool); break;
-        case Op::ToF32: right = t == Type::F32 && (a == Type::I64 || a == Type::F64 || a == Type::Bool); break;
-        case Op::ToI64: right = t == Type::I64 && (floating || a == Type::Bool || a == Type::Address); break;
-        case Op::Bits: right = (t == Type::I64 && floating) || (a == Type::I64 && (t == Type::F64 || t == Type::F32)); break;
-        case Op::Load:
-            right = a == Type::Address && (!node.input[1] || b == Type::I64) && t == loaded_type(node.memory);
-            break;
-        case Op::Store:
-            right = a == Type::Address && (!node.input[1] || b == Type::I64) && type(2) == loaded_type(node.memory) &&
-                    node.region != constant_region;
-            break;
-        case Op::Index: right = a == Type::I64 && b == Type::I64 && (t == Type::I64 || t == Type::None); break;   // None: use_checked
-        case Op::Proved: right = a == Type::I64 && t == Type::I64; break;
-        case Op::Check: right = a == Type::Bool && t == Type::None; break;
-        case Op::Phi:
-            for (uint32_t i = 0; i < node.count; i++) right = right && function.nodes[function.operands[node.list + i]].type == t;
-            break;
-        default: break;
+    case Op::Add:
+    case Op::Sub: right = a == t && (a == Type::Address ? b == Type::I64 : a == b && (floating || a == Type::I64)); break;
+    case Op::Mul:
+    case Op::Min:
+    case Op::Max: right = a == t && b == t && (floating || a == Type::I64); break;
+    case Op::Neg:
+    case Op::Abs: right = a == t && (floating || a == Type::I64); break;
+    case Op::FloorDiv:
+    case Op::FloorMod:
+    case Op::Shl:
+    case Op::Shr: right = a == t && b == t && a == Type::I64; break;
+    case Op::Div: right = a == t && b == t && floating; break;
+    case Op::Sqrt:
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::Round: right = a == t && floating; break;
+    case Op::And:
+    case Op::Or:
+    case Op::Xor: right = a == t && b == t && (a == Type::I64 || a == Type::Bool); break;
+    case Op::Not: right = a == t && (a == Type::I64 || a == Type::Bool); break;
+    case Op::Eq:
+    case Op::Ne: right = a == b && a != Type::None && t == Type::Bool; break;
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge: right = a == b && (floating || a == Type::I64) && t == Type::Bool; break;
+    case Op::Below: right = a == b && a == Type::I64 && t == Type::Bool; break;
+    case Op::Select: right = a == Type::Bool && b == t && type(2) == t && t != Type::None; break;
+    case Op::ToF64: right = t == Type::F64 && (a == Type::I64 || a == Type::F32 || a == Type::Bool); break;
+    case Op::ToF32: right = t == Type::F32 && (a == Type::I64 || a == Type::F64 || a == Type::Bool); break;
+    case Op::ToI64: right = t == Type::I64 && (floating || a == Type::Bool || a == Type::Address); break;
+    case Op::Bits: right = (t == Type::I64 && floating) || (a == Type::I64 && (t == Type::F64 || t == Type::F32)); break;
+    case Op::Load: right = a == Type::Address && (!node.input[1] || b == Type::I64) && t == loaded_type(node.memory); break;
+    case Op::Store:
+        right = a == Type::Address && (!node.input[1] || b == Type::I64) && type(2) == loaded_type(node.memory) &&
+                node.region != constant_region;
+        break;
+    case Op::Index: right = a == Type::I64 && b == Type::I64 && (t == Type::I64 || t == Type::None); break; // None: use_checked
+    case Op::Proved: right = a == Type::I64 && t == Type::I64; break;
+    case Op::Check: right = a == Type::Bool && t == Type::None; break;
+    case Op::Phi:
+        for (uint32_t i = 0; i < node.count; i++) right = right && function.nodes[function.operands[node.list + i]].type == t;
+        break;
+    default: break;
     }
     if (right) return {};
     return format("%s.%s of %s, %s and %s", op_name(node.op), name(t), name(a), name(b), name(type(2)));
@@ -211,4 +227,4 @@ std::string verify(const Function& function) {
     return {};
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -129,7 +129,8 @@ bool join_blocks(Function& function) {
         BasicBlock& block = function.blocks[b];
         while (block.kind == BasicBlock::Jump) {
             const uint32_t next = block.successor[0];
-            if (next == b || next == 0 || function.blocks[next].predecessors.size() != 1 || has_phis(function, function.blocks[next])) break;
+            if (next == b || next == 0 || function.blocks[next].predecessors.size() != 1 || has_phis(function, function.blocks[next]))
+                break;
             BasicBlock after = std::move(function.blocks[next]);
             function.blocks[next] = BasicBlock();
             for (uint32_t id : after.nodes) block.nodes.push_back(id);
@@ -157,7 +158,8 @@ void drop_unused(Function& function) {
         for (uint32_t id : block.nodes) {
             const Node& node = function.nodes[id];
             if (node.op == Op::Store || node.op == Op::Parameter || has_exit(node.op) ||
-                (node.op == Op::Call && function.callees[node.extra].effect == Effect::Writes)) use(id);
+                (node.op == Op::Call && function.callees[node.extra].effect == Effect::Writes))
+                use(id);
         }
         if (block.condition) use(block.condition);
         if (block.kind == BasicBlock::Leave) use_exit(function.exits[block.exit]);
@@ -171,7 +173,7 @@ void drop_unused(Function& function) {
     for (BasicBlock& block : function.blocks) std::erase_if(block.nodes, [&](uint32_t id) { return !used[id]; });
 }
 
-}  // namespace
+} // namespace
 
 void tidy(Function& function) {
     for (bool changed = true; changed;) {
@@ -222,4 +224,4 @@ void use_checked(Function& function) {
     replacements.apply(function);
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -12,8 +12,8 @@ namespace {
 
 /// When each region was last written to.
 struct Versions {
-    std::vector<uint32_t> of;   // [region, numbered]; [0]: anything at all
-    uint32_t everywhere = 0;    // a write that may have gone anywhere
+    std::vector<uint32_t> of; // [region, numbered]; [0]: anything at all
+    uint32_t everywhere = 0;  // a write that may have gone anywhere
 };
 
 class Numbering {
@@ -26,17 +26,18 @@ private:
     Shape shape_;
     Constants constants_;
     Replacements replacements_;
-    std::vector<std::vector<uint32_t>> children_;   // of the dominator tree
+    std::vector<std::vector<uint32_t>> children_; // of the dominator tree
     std::vector<uint32_t> regions_;
-    std::vector<Versions> at_end_;                   // [block]
+    std::vector<Versions> at_end_; // [block]
     uint32_t version_ = 0;
-    struct Entry { uint32_t hash, node, version, next; uint32_t bucket; };
+    struct Entry {
+        uint32_t hash, node, version, next;
+        uint32_t bucket;
+    };
     std::vector<Entry> entries_;
-    std::vector<uint32_t> heads_ = std::vector<uint32_t>(512);  // entry + 1
+    std::vector<uint32_t> heads_ = std::vector<uint32_t>(512); // entry + 1
 
-    size_t region_number(Region region) const {
-        return place_in(regions_, region);
-    }
+    size_t region_number(Region region) const { return place_in(regions_, region); }
     void wrote(Versions& versions, Region region) {
         version_++;
         versions.of[0] = version_;
@@ -78,7 +79,9 @@ uint32_t Numbering::hash(const Node& node, uint32_t version) const {
 }
 
 bool Numbering::equal(const Node& a, const Node& b) const {
-    if (a.op != b.op || a.type != b.type || a.count != b.count || a.memory != b.memory || a.scale != b.scale || a.displacement != b.displacement) return false;
+    if (a.op != b.op || a.type != b.type || a.count != b.count || a.memory != b.memory || a.scale != b.scale ||
+        a.displacement != b.displacement)
+        return false;
     for (int i = 0; i < 3; i++)
         if (a.input[i] != b.input[i]) return false;
     for (uint32_t i = 0; i < a.count; i++)
@@ -117,38 +120,40 @@ bool Numbering::merge(uint32_t id, Versions& versions) {
     const Node& node = function_.nodes[id];
     uint32_t version = 0;
     switch (node.op) {
-        case Op::Parameter: case Op::Proved: case Op::Poll: return false;
-        case Op::Store: {
-            wrote(versions, node.region);
-            // A load of the same place gives what was stored, if nothing is lost on the way.
-            if (memory_bytes(node.memory) != 8 && node.memory != Memory::F32) return false;
-            Node load = node;
-            load.op = Op::Load;
-            load.type = loaded_type(node.memory);
-            load.input[2] = 0;
-            const uint32_t stored = node.input[2], h = hash(load, seen(versions, node.region));
-            function_.nodes.push_back(load);   // stands nowhere: what later loads are compared with
-            replacements_.grow(function_.nodes.size());
-            const uint32_t ghost = static_cast<uint32_t>(function_.nodes.size() - 1);
-            replacements_.replace(ghost, stored);
-            remember(h, ghost, seen(versions, load.region));
+    case Op::Parameter:
+    case Op::Proved:
+    case Op::Poll: return false;
+    case Op::Store: {
+        wrote(versions, node.region);
+        // A load of the same place gives what was stored, if nothing is lost on the way.
+        if (memory_bytes(node.memory) != 8 && node.memory != Memory::F32) return false;
+        Node load = node;
+        load.op = Op::Load;
+        load.type = loaded_type(node.memory);
+        load.input[2] = 0;
+        const uint32_t stored = node.input[2], h = hash(load, seen(versions, node.region));
+        function_.nodes.push_back(load); // stands nowhere: what later loads are compared with
+        replacements_.grow(function_.nodes.size());
+        const uint32_t ghost = static_cast<uint32_t>(function_.nodes.size() - 1);
+        replacements_.replace(ghost, stored);
+        remember(h, ghost, seen(versions, load.region));
+        return false;
+    }
+    case Op::Call: {
+        const Callee& callee = function_.callees[node.extra];
+        if (callee.effect == Effect::Writes) {
+            wrote(versions, callee.region);
             return false;
         }
-        case Op::Call: {
-            const Callee& callee = function_.callees[node.extra];
-            if (callee.effect == Effect::Writes) {
-                wrote(versions, callee.region);
-                return false;
-            }
-            if (callee.effect == Effect::Reads) version = seen(versions, callee.region);
-            break;
-        }
-        case Op::Load: version = seen(versions, node.region); break;
-        case Op::Check: {
-            if (function_.nodes[node.input[0]].op == Op::Constant && function_.nodes[node.input[0]].bits) return true;
-            break;
-        }
-        default: break;
+        if (callee.effect == Effect::Reads) version = seen(versions, callee.region);
+        break;
+    }
+    case Op::Load: version = seen(versions, node.region); break;
+    case Op::Check: {
+        if (function_.nodes[node.input[0]].op == Op::Constant && function_.nodes[node.input[0]].bits) return true;
+        break;
+    }
+    default: break;
     }
     const uint32_t same = find(id, version, true);
     if (!same) return false;
@@ -220,7 +225,10 @@ void Numbering::run() {
     for (size_t i = shape_.order.size(); i-- > 1;) children_[shape_.dominator[shape_.order[i]]].push_back(shape_.order[i]);
     at_end_.resize(function_.blocks.size());
     // Depth first over the tree; leaving a block forgets what was known from it on.
-    struct Step { uint32_t block; size_t next, entries; };
+    struct Step {
+        uint32_t block;
+        size_t next, entries;
+    };
     std::vector<Step> stack;
     const auto open = [&](uint32_t block) {
         stack.push_back({block, 0, entries_.size()});
@@ -245,8 +253,8 @@ void Numbering::run() {
     replacements_.apply(function_);
 }
 
-}  // namespace
+} // namespace
 
 void merge_values(Function& function) { Numbering(function).run(); }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -26,10 +26,13 @@ private:
     Interpreted& out_;
     std::vector<uint8_t> folded_;
     Lifetimes lives_;
-    std::vector<uint32_t> colour_;                  // [leader]
-    std::vector<uint32_t> constant_;                // [node]: its place among the constants, +1
+    std::vector<uint32_t> colour_;   // [leader]
+    std::vector<uint32_t> constant_; // [node]: its place among the constants, +1
     const int32_t* distances_ = Interpreted::distances();
-    struct Jump { size_t word; uint32_t block; };
+    struct Jump {
+        size_t word;
+        uint32_t block;
+    };
     std::vector<Jump> jumps_;
 
     static Until until(const Function&, const Node&, int) { return Until::Read; }
@@ -59,8 +62,7 @@ std::vector<uint8_t> Writer::fold(const Function& function) {
     for (const BasicBlock& block : function.blocks) {
         if (block.kind != BasicBlock::Branch || uses[block.condition] != 1) continue;
         const Node& node = function.nodes[block.condition];
-        if (node.op >= Op::Eq && node.op <= Op::Below && contains(block.nodes, block.condition))
-            folded[block.condition] = 1;
+        if (node.op >= Op::Eq && node.op <= Op::Below && contains(block.nodes, block.condition)) folded[block.condition] = 1;
     }
     return folded;
 }
@@ -88,19 +90,25 @@ Word Writer::simple(const Node& node) const {
     const Type from = function_.nodes[node.input[0]].type;
     const bool d = from == Type::F64, f = from == Type::F32;
 #define FLOATING(NAME) d ? Word::NAME##D : f ? Word::NAME##F
-#define BY_TYPE(NAME) case Op::NAME: return FLOATING(NAME) : Word::NAME##I;
-#define REAL(NAME) case Op::NAME: return d ? Word::NAME##D : Word::NAME##F;
-#define WHOLE(NAME) case Op::NAME: return Word::NAME##I;
+#define BY_TYPE(NAME)                                                                                                                      \
+    case Op::NAME: return FLOATING(NAME) : Word::NAME##I;
+#define REAL(NAME)                                                                                                                         \
+    case Op::NAME: return d ? Word::NAME##D : Word::NAME##F;
+#define WHOLE(NAME)                                                                                                                        \
+    case Op::NAME: return Word::NAME##I;
     switch (node.op) {
+        // clang-format off
         BY_TYPE(Add) BY_TYPE(Sub) BY_TYPE(Mul) BY_TYPE(Neg) BY_TYPE(Abs) BY_TYPE(Min) BY_TYPE(Max)
         WHOLE(FloorDiv) WHOLE(FloorMod) WHOLE(And) WHOLE(Or) WHOLE(Xor) WHOLE(Shl) WHOLE(Shr)
         REAL(Div) REAL(Sqrt) REAL(Floor) REAL(Ceil) REAL(Trunc) REAL(Round)
-        case Op::Not: return node.type == Type::Bool ? Word::NotB : Word::NotI;
-        case Op::ToF64: return f ? Word::FToD : Word::IntToD;
-        case Op::ToF32: return d ? Word::DToF : Word::IntToF;
-        case Op::ToI64: return d ? Word::DToI : f ? Word::FToI : Word::Copy;
-        case Op::Bits: return node.type == Type::F32 ? Word::Low32 : Word::Copy;
-        default: return comparison(node);
+        // clang-format on
+        case Op::Not:
+        return node.type == Type::Bool ? Word::NotB : Word::NotI;
+    case Op::ToF64: return f ? Word::FToD : Word::IntToD;
+    case Op::ToF32: return d ? Word::DToF : Word::IntToF;
+    case Op::ToI64: return d ? Word::DToI : f ? Word::FToI : Word::Copy;
+    case Op::Bits: return node.type == Type::F32 ? Word::Low32 : Word::Copy;
+        default : return comparison(node);
     }
 #undef FLOATING
 #undef BY_TYPE
@@ -110,14 +118,17 @@ Word Writer::simple(const Node& node) const {
 
 Word loading(Memory memory) {
     switch (memory) {
-        case Memory::Bool: return Word::LoadBool;
-        case Memory::I8: return Word::LoadI8;
-        case Memory::U8: return Word::LoadU8;
-        case Memory::I16: return Word::LoadI16;
-        case Memory::U16: case Memory::F16: case Memory::BF16: return Word::LoadU16;
-        case Memory::I32: return Word::LoadI32;
-        case Memory::U32: case Memory::F32: return Word::LoadU32;
-        default: return Word::LoadI64;
+    case Memory::Bool: return Word::LoadBool;
+    case Memory::I8: return Word::LoadI8;
+    case Memory::U8: return Word::LoadU8;
+    case Memory::I16: return Word::LoadI16;
+    case Memory::U16:
+    case Memory::F16:
+    case Memory::BF16: return Word::LoadU16;
+    case Memory::I32: return Word::LoadI32;
+    case Memory::U32:
+    case Memory::F32: return Word::LoadU32;
+    default: return Word::LoadI64;
     }
 }
 
@@ -131,51 +142,50 @@ uint32_t Writer::exit(uint32_t which) {
 void Writer::node(uint32_t id) {
     const Node& node = function_.nodes[id];
     switch (node.op) {
-        case Op::Phi: return;
-        case Op::Parameter:
-            out_.parameters[node.extra] = result(id);
-            return;
-        case Op::Load: case Op::Store: {
-            const bool store = node.op == Op::Store, indexed = node.input[1] != 0;
-            Word which = loading(store && node.memory == Memory::Bool ? Memory::U8 : node.memory);
-            word(offset(which, (store ? 2 : 0) + (indexed ? 1 : 0)));
-            raw(store ? place(node.input[2]) : result(id));
-            raw(place(node.input[0]));
-            raw(static_cast<uint32_t>(node.displacement));
-            if (indexed) raw(place(node.input[1])), raw(node.scale);
-            return;
-        }
-        case Op::Select:
-            word(Word::Select);
-            raw(result(id)), raw(place(node.input[0])), raw(place(node.input[1])), raw(place(node.input[2]));
-            return;
-        case Op::Call: {
-            const Callee& callee = function_.callees[node.extra];
-            Interpreted::Called called{callee.address, callee.result, 0, 0, static_cast<uint32_t>(out_.left.size())};
-            for (bool floating : {false, true})
-                for (uint32_t i = 0; i < node.count; i++) {
-                    const uint32_t argument = function_.operands[node.list + i];
-                    const Type type = function_.nodes[argument].type;
-                    if ((type == Type::F64 || type == Type::F32) != floating) continue;
-                    out_.left.push_back(place(argument));
-                    (floating ? called.floating : called.general)++;
-                }
-            word(Word::Call);
-            raw(node.type == Type::None ? out_.registers - 1 : result(id)), raw(static_cast<uint32_t>(out_.calls.size()));
-            out_.calls.push_back(called);
-            return;
-        }
-        case Op::Index:
-            word(Word::Index);
-            raw(place(node.input[0])), raw(place(node.input[1])), raw(exit(node.extra));
-            return;
-        case Op::Check: word(Word::Check), raw(place(node.input[0])), raw(exit(node.extra)); return;
-        case Op::Poll: word(Word::Poll), raw(exit(node.extra)); return;
-        default: {
-            word(simple(node));
-            raw(result(id)), raw(place(node.input[0])), raw(node.input[1] ? place(node.input[1]) : place(node.input[0]));
-            return;
-        }
+    case Op::Phi: return;
+    case Op::Parameter: out_.parameters[node.extra] = result(id); return;
+    case Op::Load:
+    case Op::Store: {
+        const bool store = node.op == Op::Store, indexed = node.input[1] != 0;
+        Word which = loading(store && node.memory == Memory::Bool ? Memory::U8 : node.memory);
+        word(offset(which, (store ? 2 : 0) + (indexed ? 1 : 0)));
+        raw(store ? place(node.input[2]) : result(id));
+        raw(place(node.input[0]));
+        raw(static_cast<uint32_t>(node.displacement));
+        if (indexed) raw(place(node.input[1])), raw(node.scale);
+        return;
+    }
+    case Op::Select:
+        word(Word::Select);
+        raw(result(id)), raw(place(node.input[0])), raw(place(node.input[1])), raw(place(node.input[2]));
+        return;
+    case Op::Call: {
+        const Callee& callee = function_.callees[node.extra];
+        Interpreted::Called called{callee.address, callee.result, 0, 0, static_cast<uint32_t>(out_.left.size())};
+        for (bool floating : {false, true})
+            for (uint32_t i = 0; i < node.count; i++) {
+                const uint32_t argument = function_.operands[node.list + i];
+                const Type type = function_.nodes[argument].type;
+                if ((type == Type::F64 || type == Type::F32) != floating) continue;
+                out_.left.push_back(place(argument));
+                (floating ? called.floating : called.general)++;
+            }
+        word(Word::Call);
+        raw(node.type == Type::None ? out_.registers - 1 : result(id)), raw(static_cast<uint32_t>(out_.calls.size()));
+        out_.calls.push_back(called);
+        return;
+    }
+    case Op::Index:
+        word(Word::Index);
+        raw(place(node.input[0])), raw(place(node.input[1])), raw(exit(node.extra));
+        return;
+    case Op::Check: word(Word::Check), raw(place(node.input[0])), raw(exit(node.extra)); return;
+    case Op::Poll: word(Word::Poll), raw(exit(node.extra)); return;
+    default: {
+        word(simple(node));
+        raw(result(id)), raw(place(node.input[0])), raw(node.input[1] ? place(node.input[1]) : place(node.input[0]));
+        return;
+    }
     }
 }
 
@@ -203,7 +213,7 @@ void Writer::write() {
     std::vector<Colour> colours;
     for (uint32_t v = 0; v < function_.nodes.size(); v++)
         if (!lives_.ranges[v].empty()) colour_[v] = first_fit(colours, lives_.ranges[v]);
-    out_.registers = static_cast<uint32_t>(colours.size()) + 1;  // the last: spare
+    out_.registers = static_cast<uint32_t>(colours.size()) + 1; // the last: spare
     out_.parameters.assign(function_.parameters.size(), nowhere);
     std::vector<uint32_t> start(function_.blocks.size());
     if (!lives_.order.empty() && lives_.order[0] != 0) word(Word::Jump), target(0);
@@ -235,7 +245,7 @@ void Writer::write() {
     for (const Jump& jump : jumps_) out_.words[jump.word] = start[jump.block];
 }
 
-}  // namespace
+} // namespace
 
 std::unique_ptr<Code> interpreted(const Function& function, const Options& options) {
     std::unique_ptr<Interpreted> out(new Interpreted);
@@ -248,4 +258,4 @@ std::unique_ptr<Code> interpreted(const Function& function, const Options& optio
     return out;
 }
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -10,6 +10,7 @@ namespace kindling::scalar {
 
 // The registers that a word names are A and B, with what they hold behind: I64, F64 (D) or F32 (F).
 // X(name, what the result is, of registers A and B)
+// clang-format off
 #define KINDLING_FOR_EACH_SIMPLE(X)                                                                            \
     X(AddI, set_i(wrap_add(IA, IB))) X(SubI, set_i(wrap_sub(IA, IB))) X(MulI, set_i(wrap_mul(IA, IB)))         \
     X(NegI, set_i(wrap_sub(0, IA))) X(AbsI, set_i(IA < 0 ? wrap_sub(0, IA) : IA))                              \
@@ -29,49 +30,66 @@ namespace kindling::scalar {
     X(FToD, set_d(static_cast<double>(FA))) X(DToF, set_f(static_cast<float>(DA)))                             \
     X(DToI, set_i(to_i64(DA))) X(FToI, set_i(to_i64(static_cast<double>(FA)))) X(Copy, set_i(IA))              \
     X(Low32, set_i(IA & 0xFFFFFFFF))
+// clang-format on
 
 // X(name, condition): each has a form that gives a bool, and one that jumps.
+// clang-format off
 #define KINDLING_FOR_EACH_COMPARISON(X)                                                                        \
     X(EqI, IA == IB) X(NeI, IA != IB) X(LtI, IA < IB) X(LeI, IA <= IB) X(GtI, IA > IB) X(GeI, IA >= IB)        \
     X(BelowI, static_cast<uint64_t>(IA) < static_cast<uint64_t>(IB))                                           \
     X(EqD, DA == DB) X(NeD, DA != DB) X(LtD, DA < DB) X(LeD, DA <= DB) X(GtD, DA > DB) X(GeD, DA >= DB)        \
     X(EqF, FA == FB) X(NeF, FA != FB) X(LtF, FA < FB) X(LeF, FA <= FB) X(GtF, FA > FB) X(GeF, FA >= FB)
+// clang-format on
 
 // X(name, type in memory)
+// clang-format off
 #define KINDLING_FOR_EACH_MEMORY(X)                                                                            \
     X(I8, int8_t) X(U8, uint8_t) X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t) X(I64, int64_t)
+// clang-format on
 
 enum class Word : uint8_t {
 #define X(NAME, ...) NAME,
+    // clang-format off
     KINDLING_FOR_EACH_SIMPLE(X) KINDLING_FOR_EACH_COMPARISON(X)
+// clang-format on
 #undef X
 #define X(NAME, ...) Jump##NAME,
-    KINDLING_FOR_EACH_COMPARISON(X)
+        KINDLING_FOR_EACH_COMPARISON(X)
 #undef X
 #define X(NAME, ...) Load##NAME, LoadAt##NAME, Store##NAME, StoreAt##NAME,
-    KINDLING_FOR_EACH_MEMORY(X)
+            KINDLING_FOR_EACH_MEMORY(X)
 #undef X
-    LoadBool, LoadAtBool, Select, Call, Index, Check, Poll, Jump, Branch, Leave, Count
+                LoadBool,
+    LoadAtBool,
+    Select,
+    Call,
+    Index,
+    Check,
+    Poll,
+    Jump,
+    Branch,
+    Leave,
+    Count
 };
 
 struct WayOut {
     int32_t code;
-    uint32_t from, count;   // registers, in `left`
+    uint32_t from, count; // registers, in `left`
 };
 
 class Interpreted final : public Code {
 public:
     std::vector<uint32_t> words;
     std::vector<uint64_t> constants;
-    uint32_t registers = 0;                     // the constants' not counted
-    std::vector<uint32_t> parameters;           // registers of parameters, or nowhere
+    uint32_t registers = 0;           // the constants' not counted
+    std::vector<uint32_t> parameters; // registers of parameters, or nowhere
     std::vector<WayOut> exits;
     std::vector<uint32_t> left;
     struct Called {
         const void* address;
         Type result;
         uint8_t general, floating;
-        uint32_t from;                          // registers, in `left`: general ones first
+        uint32_t from; // registers, in `left`: general ones first
     };
     std::vector<Called> calls;
 
@@ -83,4 +101,4 @@ public:
     static const int32_t* distances();
 };
 
-}  // namespace kindling::scalar
+} // namespace kindling::scalar

@@ -9,12 +9,13 @@ char mark(const std::string& written, bool& writes) {
     writes = written.find('!') != std::string::npos;
     for (size_t at = written.find('('); at != std::string::npos; at = written.find('(', at + 1)) {
         const char letter = written[at + 1], after = written[at + 2];
-        if (letter == '*' || (letter >= 'a' && letter <= 'z' && (after == ')' || after == '!' || after == ' ' || after == '|'))) return letter;
+        if (letter == '*' || (letter >= 'a' && letter <= 'z' && (after == ')' || after == '!' || after == ' ' || after == '|')))
+            return letter;
     }
     return writes ? '!' : 0;
 }
 
-}  // namespace
+} // namespace
 
 Aliases::Aliases(Graph& graph, bool apart) : apart_(apart) {
     for (const Value* input : graph.block->inputs()) to_outside(input);
@@ -65,8 +66,10 @@ void Aliases::join(size_t a, size_t b) {
 void Aliases::to_outside(const Value* value) { join(own(value), of_type(value->type)); }
 
 bool Aliases::written(const Node* node) {
-    for (const Value* input : node->inputs) if (written(input)) return true;
-    for (const Value* output : node->outputs) if (written(output)) return true;
+    for (const Value* input : node->inputs)
+        if (written(input)) return true;
+    for (const Value* output : node->outputs)
+        if (written(output)) return true;
     return false;
 }
 
@@ -124,10 +127,11 @@ void Aliases::visit(Node* node) {
         for (const Value* output : node->outputs) to_outside(output);
         return;
     }
-    for (const char* kind : {"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::fork", "prim::Enter", "prim::Exit", "aten::wait"})
+    for (const char* kind :
+         {"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::fork", "prim::Enter", "prim::Exit", "aten::wait"})
         if (node->is(kind)) return call(node);
     const Signature* schema = node->schema();
-    if (!schema && !node->kind.compare(0, 6, "prim::") && node->blocks.empty()) {   // containers and casts
+    if (!schema && !node->kind.compare(0, 6, "prim::") && node->blocks.empty()) { // containers and casts
         const Value* first = nullptr;
         for (const std::vector<Value*>& all : {node->inputs, node->outputs})
             for (const Value* value : all) {
@@ -164,4 +168,4 @@ void Aliases::visit(Node* node) {
             for (const Value* input : node->inputs) join(input, output);
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

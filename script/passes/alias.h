@@ -18,13 +18,15 @@ public:
     bool share(const Value* a, const Value* b) { return place(a) && place(a) == place(b); }
     /// Whether any node writes to it.
     bool written(const Value* value) { return written_.count(place(value)) != 0; }
-    bool written(const Node* node);      // to what it takes or gives
+    bool written(const Node* node); // to what it takes or gives
     /// Whether a node writes to an input.
     bool writes(const Node* node, const Value* input);
     /// Whether it is seen outside of the graph: an input, a result, an attribute, what functions were called with.
     bool outside(const Value* value) { return outside_.count(place(value)) != 0; }
     /// Whether one of two values may stand where the other did, though both may be new memory.
-    bool interchangeable(const Value* a, const Value* b) { return !written(a) && !written(b) && (share(a, b) || !(outside(a) && outside(b))); }
+    bool interchangeable(const Value* a, const Value* b) {
+        return !written(a) && !written(b) && (share(a, b) || !(outside(a) && outside(b)));
+    }
 
 private:
     size_t own(const Value* value);
@@ -40,9 +42,9 @@ private:
     std::unordered_map<const Value*, size_t> places_;
     std::unordered_map<TypeRef, size_t> types_;
     bool apart_;
-    std::vector<size_t> up_ = {0};       // of a place: the one that it is the same as
-    std::vector<size_t> write_, seen_;   // places, while they are being found
+    std::vector<size_t> up_ = {0};     // of a place: the one that it is the same as
+    std::vector<size_t> write_, seen_; // places, while they are being found
     std::unordered_set<size_t> written_, outside_;
 };
 
-}  // namespace kindling::script
+} // namespace kindling::script

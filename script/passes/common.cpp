@@ -69,10 +69,10 @@ private:
     Aliases memory_;
 };
 
-}  // namespace
+} // namespace
 
 bool share_common(Graph& graph) {
     return Share(graph).block(graph.block, [](Node*) -> Node* { return nullptr; });
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

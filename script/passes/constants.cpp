@@ -11,8 +11,13 @@ namespace kindling::script {
 
 bool immutable(TypeRef type) {
     switch (type->kind) {
-        case TypeKind::Tensor: case TypeKind::List: case TypeKind::Dict: case TypeKind::Class: case TypeKind::Any: case TypeKind::Future: return false;
-        default: break;
+    case TypeKind::Tensor:
+    case TypeKind::List:
+    case TypeKind::Dict:
+    case TypeKind::Class:
+    case TypeKind::Any:
+    case TypeKind::Future: return false;
+    default: break;
     }
     return std::all_of(type->parts.begin(), type->parts.end(), immutable);
 }
@@ -30,10 +35,13 @@ public:
     }
 
 private:
-    void block(Block* block) { each_node(block, [&](Node* node) { visit(node); }); }
+    void block(Block* block) {
+        each_node(block, [&](Node* node) { visit(node); });
+    }
 
     void visit(Node* node) {
-        const bool constants = std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* value) { return value->node->is("prim::Constant"); });
+        const bool constants =
+            std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* value) { return value->node->is("prim::Constant"); });
         if (node->is("prim::If")) {
             if (constants) return inline_if(node);
             for (Block* inner : node->blocks) block(inner);
@@ -49,7 +57,8 @@ private:
             block(node->blocks[0]);
             simplify_loop(node);
         } else if (constants) compute(node);
-        else for (Block* inner : node->blocks) block(inner);
+        else
+            for (Block* inner : node->blocks) block(inner);
     }
 
     void inline_if(Node* node) {
@@ -101,7 +110,8 @@ private:
     void compute(Node* node) {
         if (node->is("prim::Constant") || node->outputs.empty() || !node->blocks.empty()) return;
         if (memory_ ? !std::all_of(node->outputs.begin(), node->outputs.end(), [&](const Value* each) { return usable(each); })
-                    : node->outputs.size() != 1 || !immutable(node->output()->type)) return;
+                    : node->outputs.size() != 1 || !immutable(node->output()->type))
+            return;
         std::vector<Item> items;
         for (const Value* input : node->inputs) {
             const Item* item = constant_of(input);
@@ -116,7 +126,7 @@ private:
         else if (signature && signature->builtin && signature->effect == 'p' && !signature->variadic) {
             try {
                 const size_t count = items.size();
-                items.resize(std::max<size_t>(count, 1));   // the result has a place where there is no argument
+                items.resize(std::max<size_t>(count, 1)); // the result has a place where there is no argument
                 signature->builtin(items.data(), count);
             } catch (const std::exception&) { return; }
             results[0] = items[0];
@@ -127,7 +137,10 @@ private:
             if (result.tensor_impl() && result.tensor().requires_grad()) return;
         Inserting at(*node->graph, node);
         for (size_t i = 0; i < node->outputs.size(); i++) {
-            Value* made = node->graph->insert(node->graph->create_constant(results[i], results[i].tensor_impl() ? seen(results[i].tensor()) : nullptr))->output();
+            Value* made =
+                node->graph
+                    ->insert(node->graph->create_constant(results[i], results[i].tensor_impl() ? seen(results[i].tensor()) : nullptr))
+                    ->output();
             if (results[i].is_none() || results[i].is(Item::Tag::List)) made->type = node->output(i)->type;
             node->output(i)->replace_uses(made);
         }
@@ -153,7 +166,7 @@ void pool(Block* block, std::vector<Node*>& known, bool& changed) {
         for (Block* inner : node->blocks) pool(inner, known, changed);
         if (!node->is("prim::Constant")) return;
         const Item* function = node->attribute("name");
-        const bool member = node->output()->type->is(TypeKind::Enum);   // PyTorch has one for each place
+        const bool member = node->output()->type->is(TypeKind::Enum); // PyTorch has one for each place
         const auto same = member ? known.end() : std::find_if(known.begin(), known.end(), [&](const Node* other) {
             const Item* other_function = other->attribute("name");
             if (function || other_function) return function && other_function && *function == *other_function;
@@ -171,7 +184,7 @@ void pool(Block* block, std::vector<Node*>& known, bool& changed) {
     });
 }
 
-}  // namespace
+} // namespace
 
 bool propagate_constants(Graph& graph, bool immutable_only) { return Propagate(graph, immutable_only).run(graph); }
 
@@ -182,4 +195,4 @@ bool pool_constants(Graph& graph) {
     return changed;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

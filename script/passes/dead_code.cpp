@@ -8,11 +8,13 @@
 namespace kindling::script {
 
 bool has_effects(const Node* node, bool writes) {
-    static constexpr char kinds[][24] = {"prim::Print", "prim::RaiseException", "prim::CallFunction", "prim::CallMethod", "prim::SetAttr", "prim::PythonOp",
-                                         "prim::Enter", "prim::Exit", "prim::fork", "aten::wait", "aten::Delete"};
+    static constexpr char kinds[][24] = {"prim::Print",   "prim::RaiseException", "prim::CallFunction", "prim::CallMethod",
+                                         "prim::SetAttr", "prim::PythonOp",       "prim::Enter",        "prim::Exit",
+                                         "prim::fork",    "aten::wait",           "aten::Delete"};
     for (const char* kind : kinds)
         if (node->kind == kind) return true;
-    if (const Signature* signature = node->schema(); signature && (signature->effect == 'e' || (writes && signature->effect == 'w'))) return true;
+    if (const Signature* signature = node->schema(); signature && (signature->effect == 'e' || (writes && signature->effect == 'w')))
+        return true;
     for (const Block* block : node->blocks)
         for (const Node* each = block->first(); each != block->end; each = each->next)
             if (has_effects(each, writes)) return true;
@@ -46,9 +48,12 @@ private:
             if (which_ != Dead::Effects && has_effects(node, which_ == Dead::Plain)) any |= mark_node(node);
         any |= mark_end(block);
         for (Node* node = block->end->previous; node != block->parameters; node = node->previous) {
-            if (node->is("prim::Loop")) for (bool more = true; more; any |= more) more = mark(node->blocks[0]);
-            else for (Block* inner : node->blocks) any |= mark(inner);
-            bool wanted = memory_ && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) { return memory_->writes(node, input) && seen(input); });
+            if (node->is("prim::Loop"))
+                for (bool more = true; more; any |= more) more = mark(node->blocks[0]);
+            else
+                for (Block* inner : node->blocks) any |= mark(inner);
+            bool wanted = memory_ && std::any_of(node->inputs.begin(), node->inputs.end(),
+                                                 [&](const Value* input) { return memory_->writes(node, input) && seen(input); });
             for (Value* output : node->outputs) wanted |= live_.count(output) != 0;
             if (wanted) any |= mark_node(node);
         }
@@ -111,8 +116,8 @@ private:
     std::unordered_set<const Value*> live_;
 };
 
-}  // namespace
+} // namespace
 
 bool remove_dead(Graph& graph, Dead which) { return Sweep(graph, which).run(); }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    using Place = std::pair<const Item::Object*, std::string>;   // an attribute of an object
+    using Place = std::pair<const Item::Object*, std::string>; // an attribute of an object
 
     void keep(const Item& object, const std::string& path) {
         const size_t dot = path.find('.');
@@ -113,7 +113,7 @@ private:
                     if (!value || !memory.written(node->output())) return;
                     fixed_.insert({of->object(), node->attribute("name")->text()});
                     if (value->tensor_impl()) storages_.insert(value->tensor_impl()->storage);
-                } else {                 // who gets a whole module may do anything with it
+                } else { // who gets a whole module may do anything with it
                     for (const Value* input : node->inputs)
                         if (const Item* of = object_of(input)) keep_all(*of);
                 }
@@ -158,8 +158,10 @@ private:
                 const bool reads = node->is("prim::GetAttr") || node->is("prim::SetAttr");
                 if (reads && object_of(node->input()) == &module_ && node->attribute("name")->text() == name) return true;
                 if (!reads)
-                    for (const Value* input : node->inputs) if (object_of(input) == &module_) return true;
-                for (const Block* inner : node->blocks) if (look(inner)) return true;
+                    for (const Value* input : node->inputs)
+                        if (object_of(input) == &module_) return true;
+                for (const Block* inner : node->blocks)
+                    if (look(inner)) return true;
             }
             return false;
         };
@@ -169,7 +171,7 @@ private:
     const Item& module_;
     Frozen made_;
     std::set<std::string> kept_;
-    std::set<Place> fixed_;              // not to be folded
+    std::set<Place> fixed_; // not to be folded
     std::unordered_set<const void*> whole_, storages_;
     std::unordered_map<const Graph*, std::map<Place, Value*>> constants_;
 };
@@ -181,7 +183,8 @@ bool remove_dropout(Block* block) {
     each_node(block, [&](Node* node) {
         for (Block* inner : node->blocks) changed |= remove_dropout(inner);
         bool drops = false;
-        for (const char* kind : {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"}) drops |= node->is(kind);
+        for (const char* kind : {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"})
+            drops |= node->is(kind);
         const Item* train = drops && node->inputs.size() >= 3 ? constant_of(node->input(2)) : nullptr;
         if (!train || train->truth()) return;
         node->output()->replace_uses(node->input());
@@ -208,16 +211,19 @@ bool fold_norm(Block* block, bool convolution) {
         const std::string& kind = before->kind;
         const bool linear = kind == "aten::linear";
         bool conv = kind == "aten::conv1d" || kind == "aten::conv2d" || kind == "aten::conv3d";
-        if (kind == "aten::_convolution") {   // of a trace
+        if (kind == "aten::_convolution") { // of a trace
             const Item* transposed = constant_of(before->input(6));
             conv = transposed && !transposed->truth();
         }
         if (convolution ? !conv : !linear) return;
-        if (std::any_of(before->output()->uses.begin(), before->output()->uses.end(), [&](const Use& use) { return use.user != node && !use.user->is("aten::dim"); })) return;
+        if (std::any_of(before->output()->uses.begin(), before->output()->uses.end(),
+                        [&](const Use& use) { return use.user != node && !use.user->is("aten::dim"); }))
+            return;
         const Item *train = constant_of(node->input(5)), *eps = constant_of(node->input(7));
         const Tensor weight = tensor_in(before->input(1)), mean = tensor_in(node->input(3)), variance = tensor_in(node->input(4));
         if (!train || train->truth() || !eps || !weight.defined() || !mean.defined() || !variance.defined()) return;
-        for (const Value* optional : {before->input(2), node->input(1), node->input(2)}) if (!constant_of(optional)) return;
+        for (const Value* optional : {before->input(2), node->input(1), node->input(2)})
+            if (!constant_of(optional)) return;
         if (!is_floating(weight.dtype())) return;
         Tensor bias = tensor_in(before->input(2)), scale = tensor_in(node->input(1)), shift = tensor_in(node->input(2));
         if (linear && mean.size(0) != weight.size(0)) return;
@@ -248,7 +254,7 @@ bool fold_norms(Graph& graph, bool convolution) {
     return changed;
 }
 
-}  // namespace
+} // namespace
 
 Frozen freeze(const Item& module, const std::vector<std::string>& preserved) {
     NoGradGuard off;
@@ -266,4 +272,4 @@ bool optimise_frozen(Graph& graph, bool numerics) {
     return changed;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -6,7 +6,7 @@ namespace kindling::script {
 
 struct Frozen {
     std::vector<std::pair<std::string, std::shared_ptr<Graph>>> methods;
-    std::vector<std::string> kept;       // attributes that these read or set, or that were to be kept
+    std::vector<std::string> kept; // attributes that these read or set, or that were to be kept
 };
 
 /// Of `forward` and what `preserved` names: methods, and attributes ("a", "a.b") that stay what they are. RuntimeError for other names.
@@ -17,4 +17,4 @@ KINDLING_VISIBLE bool optimise_frozen(Graph& graph, bool numerics);
 bool fold_frozen_conv_bn(Graph& graph);
 bool fold_frozen_linear_bn(Graph& graph);
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -28,8 +28,9 @@ public:
 private:
     bool joins(const Node* node) {
         const Signature* schema = node->schema();
-        return node->blocks.empty() && node->outputs.size() == 1 && node->output()->type->is(TypeKind::Tensor) && schema && schema->op && schema->op->body == Body::Pointwise &&
-               schema->op->form == Form::Functional && !schema->op->has(trait::Random) && !memory_.written(node);
+        return node->blocks.empty() && node->outputs.size() == 1 && node->output()->type->is(TypeKind::Tensor) && schema && schema->op &&
+               schema->op->body == Body::Pointwise && schema->op->form == Form::Functional && !schema->op->has(trait::Random) &&
+               !memory_.written(node);
     }
 
     /// A group that ends with `last`: what it reads is taken in where all that read it are in the group. Null if nothing joins it.
@@ -56,12 +57,13 @@ private:
         const std::function<Value*(Value*)> find = [&](Value* value) -> Value* {
             Value*& made = known[value];
             if (made) return made;
-            if (value->node->is("prim::Constant")) return made = body->insert(body->clone(value->node, [](Value* same) { return same; }))->output();
+            if (value->node->is("prim::Constant"))
+                return made = body->insert(body->clone(value->node, [](Value* same) { return same; }))->output();
             group->add_input(value);
             return made = body->block->add_input(value->type);
         };
         for (Node* member : members) {
-            for (Value* input : member->inputs) find(input);   // constants stand before
+            for (Value* input : member->inputs) find(input); // constants stand before
             Node* copy = body->insert(body->clone(member, find));
             known[member->output()] = copy->output();
         }
@@ -76,7 +78,7 @@ private:
     Aliases memory_;
 };
 
-}  // namespace
+} // namespace
 
 bool fuse(Graph& graph) {
     const bool changed = Fuse(graph).block(graph.block);
@@ -84,4 +86,4 @@ bool fuse(Graph& graph) {
     return changed;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -25,7 +25,7 @@ private:
     using Call = std::shared_ptr<const Inlined>;
     Call behind(const Call& inner) {
         if (!inner) return call_;
-        if (inner.get() == last_) return made_;   // neighbours came together
+        if (inner.get() == last_) return made_; // neighbours came together
         made_ = Call(new Inlined{inner->callee, inner->call, behind(inner->outer)});
         last_ = inner.get();
         return made_;
@@ -65,7 +65,7 @@ public:
                     if (!old->given.empty() && made->node->block == block) names.emplace_back(made, old->given);
                     old->replace_uses(made);
                 }
-                node->destroy();   // before its name is taken
+                node->destroy(); // before its name is taken
                 for (auto& [value, name] : names) value->set_name(name);
                 changed = true;
             }
@@ -80,10 +80,10 @@ private:
         size_t longest = 0;
         if (short_only_) {
             while (place->owner && !place->owner->is("prim::Loop")) place = place->owner->block;
-            longest = place->owner ? 1024 : 96;   // loops without calls may become machine code
-            if (size_of(callee->graph->block, 4 * longest) > 4 * longest) return nullptr;   // it would not become short
+            longest = place->owner ? 1024 : 96;                                           // loops without calls may become machine code
+            if (size_of(callee->graph->block, 4 * longest) > 4 * longest) return nullptr; // it would not become short
         }
-        const Graph* body = nullptr;     // made once: the layers of a network have their functions in common
+        const Graph* body = nullptr; // made once: the layers of a network have their functions in common
         for (const auto& [function, made] : bodies_)
             if (function == callee) body = made.get();
         if (!body) {
@@ -98,7 +98,7 @@ private:
     std::vector<std::pair<const Function*, std::shared_ptr<Graph>>> bodies_;
 };
 
-}  // namespace
+} // namespace
 
 bool inline_calls(Graph& graph) { return Inline().run(graph.block); }
 
@@ -112,9 +112,9 @@ std::shared_ptr<Graph> as_run(const Graph& graph) {
     std::shared_ptr<Graph> made = copy_of(graph);
     Inline(true).run(made->block);
     simplify(*made);
-    unpack_made_tuples(*made);           // casts that stood between are gone
+    unpack_made_tuples(*made); // casts that stood between are gone
     remove_dead(*made);
     return made;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -18,7 +18,9 @@ bool always(const Value* value) {
 }
 bool counts(const Node* node) { return node->is("prim::Loop") && always(node->input(1)) && always(node->blocks[0]->outputs()[0]); }
 
-template <class T> void move_last_to(std::vector<T*>& all, size_t place) { std::rotate(all.begin() + static_cast<long>(place), all.end() - 1, all.end()); }
+template <class T> void move_last_to(std::vector<T*>& all, size_t place) {
+    std::rotate(all.begin() + static_cast<long>(place), all.end() - 1, all.end());
+}
 void insert_output(Node* node, size_t place, TypeRef type) {
     node->add_output(type);
     move_last_to(node->outputs, place);
@@ -63,7 +65,7 @@ void repeat(Node* loop, int64_t times) {
     std::vector<Value*> values = made->inputs();
     Inserting at(made);
     for (int64_t i = 0; i < times; i++) {
-        values[0] = body->inputs()[0];   // nothing uses it
+        values[0] = body->inputs()[0]; // nothing uses it
         values = write_out(graph, body, values);
     }
     for (Value* value : values) made->add_output(value);
@@ -77,7 +79,7 @@ void unroll(Node* loop) {
     if (trips && trips->integer() < most_rounds) {
         repeat(loop, trips->integer());
         Inserting at(graph, loop);
-        std::vector<Value*> inputs(loop->inputs.begin() + 1, loop->inputs.end());   // the first is the count, which nothing uses
+        std::vector<Value*> inputs(loop->inputs.begin() + 1, loop->inputs.end()); // the first is the count, which nothing uses
         const std::vector<Value*> given = write_out(graph, loop->blocks[0], inputs);
         for (size_t i = 0; i < loop->outputs.size(); i++) loop->output(i)->replace_uses(given[i + 1]);
         loop->destroy();
@@ -128,8 +130,10 @@ private:
     static bool harmless(const Node* node) {
         const Signature* schema = node->schema();
         if (!schema || schema->effect != 'p') return false;
-        return std::strstr(" aten::add aten::sub aten::mul aten::neg aten::lt aten::le aten::gt aten::ge aten::eq aten::ne aten::__and__ aten::__or__ aten::__not__ prim::min prim::max ",
-                           (" " + node->kind + " ").c_str()) && immutable(node->output()->type);
+        return std::strstr(" aten::add aten::sub aten::mul aten::neg aten::lt aten::le aten::gt aten::ge aten::eq aten::ne aten::__and__ "
+                           "aten::__or__ aten::__not__ prim::min prim::max ",
+                           (" " + node->kind + " ").c_str()) &&
+               immutable(node->output()->type);
     }
     static bool within(const Value* value, const Block* body) {
         for (const Block* at = value->node->block; at; at = at->owner ? at->owner->block : nullptr)
@@ -139,16 +143,21 @@ private:
     bool loop(Node* node) {
         Block* body = node->blocks[0];
         const Item* trips = constant_of(node->input(0));
-        bool certain = always(node->input(1)) && trips && trips->integer() > 0;   // until something happens, all of the body runs
+        bool certain = always(node->input(1)) && trips && trips->integer() > 0; // until something happens, all of the body runs
         bool changed = false;
         each_node(body, [&](Node* each) {
             if (has_effects(each)) certain = false;
             if (each->is("prim::Constant") || !each->blocks.empty() || has_effects(each) || each->outputs.empty()) return;
             const Signature* schema = each->schema();
-            if (!harmless(each) && !(certain && schema && schema->op && !schema->op->functional->has(trait::Random) && !memory_.written(each))) return;
-            for (const Value* input : each->inputs) if (within(input, body) && !input->node->is("prim::Constant")) return;
-            for (const Value* output : each->outputs) if (memory_.outside(output)) return;
-            for (Value* input : each->inputs) if (within(input, body)) input->node->move_before(node);
+            if (!harmless(each) &&
+                !(certain && schema && schema->op && !schema->op->functional->has(trait::Random) && !memory_.written(each)))
+                return;
+            for (const Value* input : each->inputs)
+                if (within(input, body) && !input->node->is("prim::Constant")) return;
+            for (const Value* output : each->outputs)
+                if (memory_.outside(output)) return;
+            for (Value* input : each->inputs)
+                if (within(input, body)) input->node->move_before(node);
             each->move_before(node);
             changed = true;
         });
@@ -157,7 +166,7 @@ private:
     Aliases memory_;
 };
 
-}  // namespace
+} // namespace
 
 size_t size_of(const Block* block, size_t enough) {
     size_t size = 0;
@@ -176,4 +185,4 @@ bool unroll_loops(Graph& graph, bool constant_only) {
 
 bool hoist_invariants(Graph& graph) { return Hoist(graph).block(graph.block); }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -28,7 +28,9 @@ private:
     bool made_here(Node* node) {
         Value* self = node->input();
         Node* made = self->node;
-        if (made->block != node->block || made->is("prim::Param") || made->is("prim::Constant") || made->is("prim::If") || made->is("prim::Loop")) return false;
+        if (made->block != node->block || made->is("prim::Param") || made->is("prim::Constant") || made->is("prim::If") ||
+            made->is("prim::Loop"))
+            return false;
         // All that shares the memory comes from here and is passed on by writes alone.
         for (const Value* input : made->inputs)
             if (memory_.share(input, self) && !replaced_.count(made)) return false;
@@ -36,11 +38,13 @@ private:
     }
     /// Whether another value than `self`, and than what writes to it gave, shares its memory.
     bool shared(const Value* self, Block* block) {
-        for (const Value* input : block->inputs()) if (memory_.share(input, self)) return true;
+        for (const Value* input : block->inputs())
+            if (memory_.share(input, self)) return true;
         for (Node* each = block->first(); each != block->end; each = each->next) {
             for (const Value* output : each->outputs)
                 if (output != self && memory_.share(output, self) && functional(each).empty() && !each->is("aten::append")) return true;
-            for (Block* inner : each->blocks) if (shared(self, inner)) return true;
+            for (Block* inner : each->blocks)
+                if (shared(self, inner)) return true;
         }
         return false;
     }
@@ -53,8 +57,10 @@ private:
             Node* list = node->input()->node;
             if (shared(list->output(), graph_.block)) return;
             for (Node* between = list->next; between != node; between = between->next)
-                for (const Value* input : between->inputs) if (input == list->output()) return;
-            for (const Value* input : node->inputs) if (input == list->output() && input != node->input()) return;
+                for (const Value* input : between->inputs)
+                    if (input == list->output()) return;
+            for (const Value* input : node->inputs)
+                if (input == list->output() && input != node->input()) return;
             // Made where it was written to: what is appended is known by then.
             list->add_input(node->input(1));
             list->move_before(node);
@@ -118,7 +124,7 @@ void out_of_place(Block* block) {
     });
 }
 
-}  // namespace
+} // namespace
 
 bool remove_mutation(Graph& graph) { return Removal(graph).run(); }
 bool remove_inplace_ops(Graph& graph) {
@@ -126,4 +132,4 @@ bool remove_inplace_ops(Graph& graph) {
     return true;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -12,8 +12,12 @@ bool is_number(const Value* value, int64_t number) {
 }
 bool may_be_none(const Value* value) {
     switch (value->type->kind) {
-        case TypeKind::None: case TypeKind::Optional: case TypeKind::Union: case TypeKind::Any: case TypeKind::Var: return true;
-        default: return false;
+    case TypeKind::None:
+    case TypeKind::Optional:
+    case TypeKind::Union:
+    case TypeKind::Any:
+    case TypeKind::Var: return true;
+    default: return false;
     }
 }
 
@@ -42,7 +46,9 @@ private:
         replace(node->output(), graph_.constant(item));
     }
     /// Of values with memory: only if nobody can tell them apart.
-    void stand_in(Value* value, Value* by) { if (memory_.interchangeable(value, by)) replace(value, by); }
+    void stand_in(Value* value, Value* by) {
+        if (memory_.interchangeable(value, by)) replace(value, by);
+    }
 
     void visit(Node* node) {
         const auto is = [&](const char* kind) { return node->is(kind); };
@@ -59,8 +65,10 @@ private:
             if (is_subtype(unseen(input->type), unseen(node->output()->type))) replace(node->output(), input);
         } else if (is("aten::Int")) {
             if (input->type->is(TypeKind::Int)) replace(node->output(), input);
-            else if (tensors_ && input->node->is("prim::NumToTensor") && input->node->input()->type->is(TypeKind::Int)) replace(node->output(), input->node->input());
-        } else if (node->output()->type->is(TypeKind::Int) && node->inputs.size() == 2 && input->type->is(TypeKind::Int) && node->input(1)->type->is(TypeKind::Int)) {
+            else if (tensors_ && input->node->is("prim::NumToTensor") && input->node->input()->type->is(TypeKind::Int))
+                replace(node->output(), input->node->input());
+        } else if (node->output()->type->is(TypeKind::Int) && node->inputs.size() == 2 && input->type->is(TypeKind::Int) &&
+                   node->input(1)->type->is(TypeKind::Int)) {
             numbers(node);
         } else if (input->node->is("prim::ListConstruct")) {
             list(node);
@@ -78,15 +86,20 @@ private:
     void numbers(Node* node) {
         const bool add = node->is("aten::add"), sub = node->is("aten::sub"), mul = node->is("aten::mul");
         if ((add || mul) && is_number(node->input(0), add ? 0 : 1)) return replace(node->output(), node->input(1));
-        if (((add || sub) && is_number(node->input(1), 0)) || ((mul || node->is("aten::floordiv")) && is_number(node->input(1), 1))) return replace(node->output(), node->input(0));
+        if (((add || sub) && is_number(node->input(1), 0)) || ((mul || node->is("aten::floordiv")) && is_number(node->input(1), 1)))
+            return replace(node->output(), node->input(0));
         Node* before = node->input()->node;
         const bool added = before->is("aten::add");
-        if ((!add && !sub) || (!added && !before->is("aten::sub")) || before->inputs.size() != 2 || !before->output()->type->is(TypeKind::Int)) return;
+        if ((!add && !sub) || (!added && !before->is("aten::sub")) || before->inputs.size() != 2 ||
+            !before->output()->type->is(TypeKind::Int))
+            return;
         const Item *outer = constant_of(node->input(1)), *inner = constant_of(before->input(1));
         if (!outer || !inner) return;
         Inserting at(graph_, node);
         int64_t together;
-        if (add == added ? __builtin_add_overflow(outer->integer(), inner->integer(), &together) : __builtin_sub_overflow(outer->integer(), inner->integer(), &together)) return;
+        if (add == added ? __builtin_add_overflow(outer->integer(), inner->integer(), &together)
+                         : __builtin_sub_overflow(outer->integer(), inner->integer(), &together))
+            return;
         node->replace_input(0, before->input());
         node->replace_input(1, graph_.constant(Item(together)));
         changed_ = true;
@@ -130,9 +143,13 @@ private:
 
     void tensor(Node* node) {
         Value* input = node->input();
-        const auto seen = [](const Value* value, const char* what) { return value->type->is(TypeKind::Tensor) && value->type->name.find(what) != std::string::npos; };
-        if (node->is("aten::mul") && is_number(node->input(1), 1) && input->type->is(TypeKind::Tensor)) return stand_in(node->output(), input);
-        if ((node->is("aten::add") || node->is("aten::sub")) && node->inputs.size() == 3 && is_number(node->input(1), 0) && is_number(node->input(2), 1) && input->type->is(TypeKind::Tensor))
+        const auto seen = [](const Value* value, const char* what) {
+            return value->type->is(TypeKind::Tensor) && value->type->name.find(what) != std::string::npos;
+        };
+        if (node->is("aten::mul") && is_number(node->input(1), 1) && input->type->is(TypeKind::Tensor))
+            return stand_in(node->output(), input);
+        if ((node->is("aten::add") || node->is("aten::sub")) && node->inputs.size() == 3 && is_number(node->input(1), 0) &&
+            is_number(node->input(2), 1) && input->type->is(TypeKind::Tensor))
             return stand_in(node->output(), input);
         if (node->is("aten::t") && input->node->is("aten::t")) return stand_in(node->output(), input->node->input());
         if (node->is("aten::dim")) {
@@ -144,7 +161,8 @@ private:
         const std::string& text = input->type->name;
         const std::string dtype = text.substr(0, text.find('('));
         if (node->is("aten::is_floating_point") || node->is("aten::is_complex")) {
-            const bool complex = dtype.find("Complex") != std::string::npos, floats = !complex && (dtype == "Half" || dtype == "BFloat16" || dtype == "Float" || dtype == "Double");
+            const bool complex = dtype.find("Complex") != std::string::npos,
+                       floats = !complex && (dtype == "Half" || dtype == "BFloat16" || dtype == "Float" || dtype == "Double");
             return constant(node, Item(node->is("aten::is_complex") ? complex : floats));
         }
         if (node->is("prim::device") && seen(input, "device=cpu")) return constant(node, Item(Device{}));
@@ -153,9 +171,10 @@ private:
                 if (dtype == scalar_type_name(static_cast<DType>(i))) return constant(node, Item(code_of(static_cast<DType>(i))));
         }
         std::vector<Item> sizes;
-        for (size_t at = text.find('(') + 1; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])); at = text.find(", ", at) + 2)
+        for (size_t at = text.find('(') + 1; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]));
+             at = text.find(", ", at) + 2)
             sizes.emplace_back(static_cast<int64_t>(std::strtoll(text.c_str() + at, nullptr, 10)));
-        if (memory_.written(input)) return;   // it may be resized
+        if (memory_.written(input)) return; // it may be resized
         if (node->is("aten::dim")) return constant(node, Item(static_cast<int64_t>(sizes.size())));
         if (!node->is("aten::size")) return;
         if (node->inputs.size() == 1) {
@@ -173,7 +192,7 @@ private:
     Aliases memory_;
 };
 
-}  // namespace
+} // namespace
 
 bool peephole(Graph& graph, bool shapes) {
     const bool changed = Peephole(graph, true, shapes).run();
@@ -182,4 +201,4 @@ bool peephole(Graph& graph, bool shapes) {
 }
 bool peephole_numbers(Graph& graph) { return Peephole(graph, false, false).run(); }
 
-}  // namespace kindling::script
+} // namespace kindling::script

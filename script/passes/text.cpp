@@ -16,8 +16,11 @@ template <class F> void each_value(Block* block, F visit) {
 }
 
 TypeRef of_number(TypeRef type) {
-    return type->is(TypeKind::Int) ? seen_tensor("Long(device=cpu)") : type->is(TypeKind::Float) ? seen_tensor("Double(device=cpu)")
-           : type->is(TypeKind::Bool) ? seen_tensor("Bool(device=cpu)") : type->is(TypeKind::Complex) ? seen_tensor("ComplexDouble(device=cpu)") : nullptr;
+    return type->is(TypeKind::Int)       ? seen_tensor("Long(device=cpu)")
+           : type->is(TypeKind::Float)   ? seen_tensor("Double(device=cpu)")
+           : type->is(TypeKind::Bool)    ? seen_tensor("Bool(device=cpu)")
+           : type->is(TypeKind::Complex) ? seen_tensor("ComplexDouble(device=cpu)")
+                                         : nullptr;
 }
 
 void copy_afresh(Block* to, const Block* from, std::unordered_map<const Value*, Value*>& known, bool keep_names) {
@@ -60,7 +63,7 @@ bool propagate(Graph& graph, bool immutable_only) {
     return changed;
 }
 
-#define RUN(...) [](Graph & graph, [[maybe_unused]] bool option) -> bool { return __VA_ARGS__; }
+#define RUN(...) [](Graph& graph, [[maybe_unused]] bool option) -> bool { return __VA_ARGS__; }
 constexpr NamedPass passes[] = {
     {"cse", true, false, RUN(share_common(graph))},
     {"dce", false, false, RUN(remove_dead(graph))},
@@ -75,7 +78,7 @@ constexpr NamedPass passes[] = {
     {"lower_all_tuples", false, false, RUN(lower_all_tuples(graph))},
     {"loop_unrolling", true, false, RUN(unroll_loops(graph, false))},
     {"constant_loop_unrolling", true, false, RUN(unroll_loops(graph, true))},
-    {"loop_invariant_motion", true, false, RUN(hoist_invariants(graph))},   // PyTorch has none
+    {"loop_invariant_motion", true, false, RUN(hoist_invariants(graph))}, // PyTorch has none
     {"remove_mutation", true, false, RUN(remove_mutation(graph))},
     {"remove_inplace_ops", false, false, RUN(remove_inplace_ops(graph))},
     {"erase_number_types", false, false, RUN(erase_number_types(graph))},
@@ -88,7 +91,7 @@ constexpr NamedPass passes[] = {
 };
 #undef RUN
 
-}  // namespace
+} // namespace
 
 const NamedPass* pass_named(const char* name) {
     for (const NamedPass& each : passes)
@@ -109,7 +112,10 @@ bool erase_number_types(Graph& graph) {
             for (Block* inner : node->blocks) constants(inner);
             const Item* item = node->outputs.size() == 1 ? constant_of(node->output()) : nullptr;
             if (!item || !of_number(node->output()->type)) return;
-            const Scalar number = item->is(Item::Tag::Bool) ? Scalar(item->truth()) : item->is(Item::Tag::Int) ? Scalar(item->integer()) : item->is(Item::Tag::Float) ? Scalar(item->number()) : Scalar(item->complex());
+            const Scalar number = item->is(Item::Tag::Bool)    ? Scalar(item->truth())
+                                  : item->is(Item::Tag::Int)   ? Scalar(item->integer())
+                                  : item->is(Item::Tag::Float) ? Scalar(item->number())
+                                                               : Scalar(item->complex());
             Inserting at(graph, node);
             node->output()->replace_uses(graph.insert(graph.create_constant(Item(wrap_number(number)), node->output()->type))->output());
             node->destroy();
@@ -127,4 +133,4 @@ bool erase_shapes(Graph& graph) {
     return true;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

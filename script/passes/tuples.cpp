@@ -52,8 +52,9 @@ public:
 private:
     static bool is_tuple(const Value* value) { return value->type->is(TypeKind::Tuple); }
     static bool takes(const Node* node) {
-        for (const char* kind : {"prim::If", "prim::Loop", "prim::TupleUnpack", "prim::TupleConstruct", "prim::TupleIndex", "prim::TupleSlice", "prim::Param", "prim::Return",
-                                 "prim::PythonOp", "aten::format", "prim::Uninitialized", "aten::__getitem__"})
+        for (const char* kind :
+             {"prim::If", "prim::Loop", "prim::TupleUnpack", "prim::TupleConstruct", "prim::TupleIndex", "prim::TupleSlice", "prim::Param",
+              "prim::Return", "prim::PythonOp", "aten::format", "prim::Uninitialized", "aten::__getitem__"})
             if (node->is(kind)) return true;
         return false;
     }
@@ -65,20 +66,24 @@ private:
     void visit(Node* node, Node* before) {
         if (node->is("prim::TupleConstruct")) return;
         if (node->is("prim::TupleUnpack") || node->is("prim::TupleIndex") || node->is("prim::TupleSlice")) {
-            KINDLING_CHECK(Runtime, unpack(node), "tuple use not matched to tuple construct. Instead found: %s", node->input()->node->kind.c_str());
+            KINDLING_CHECK(Runtime, unpack(node), "tuple use not matched to tuple construct. Instead found: %s",
+                           node->input()->node->kind.c_str());
             return;
         }
-        if (node->is("prim::Constant") && !node->outputs.empty() && is_tuple(node->output()) && node->attribute("value")) return constant(node);
+        if (node->is("prim::Constant") && !node->outputs.empty() && is_tuple(node->output()) && node->attribute("value"))
+            return constant(node);
         for (size_t i = 0; i < node->inputs.size();) {
             Value* input = node->input(i);
             if (!is_tuple(input)) {
                 i++;
                 continue;
             }
-            KINDLING_CHECK(Runtime, takes(node), "tuple appears in the op inputs, but this op does not forward tuples, unsupported kind: %s", node->kind.c_str());
-            KINDLING_CHECK(Runtime, input->node->is("prim::TupleConstruct"), "tuple use not matched to tuple construct. Instead found: %s", node->kind.c_str());
+            KINDLING_CHECK(Runtime, takes(node),
+                           "tuple appears in the op inputs, but this op does not forward tuples, unsupported kind: %s", node->kind.c_str());
+            KINDLING_CHECK(Runtime, input->node->is("prim::TupleConstruct"), "tuple use not matched to tuple construct. Instead found: %s",
+                           node->kind.c_str());
             for (size_t j = 0; j < input->node->inputs.size(); j++) node->insert_input(i + 1 + j, input->node->inputs[j]);
-            node->remove_input(i);       // parts may be tuples: the same place again
+            node->remove_input(i); // parts may be tuples: the same place again
         }
         for (Block* inner : node->blocks) block(inner);
         for (size_t i = 0; i < node->outputs.size();) {
@@ -87,7 +92,9 @@ private:
                 i++;
                 continue;
             }
-            KINDLING_CHECK(Runtime, takes(node), "tuple appears in the op outputs, but this op does not forward tuples, unsupported kind: %s", node->kind.c_str());
+            KINDLING_CHECK(Runtime, takes(node),
+                           "tuple appears in the op outputs, but this op does not forward tuples, unsupported kind: %s",
+                           node->kind.c_str());
             const std::vector<TypeRef> parts = output->type->parts;
             // Numbers are PyTorch's: the tuple's comes first where there are blocks.
             const bool first = !node->blocks.empty() || (node->is("prim::Param") && node->block->owner);
@@ -105,12 +112,13 @@ private:
         Inserting at(graph, node);
         std::vector<Value*> parts;
         const std::vector<Item>& items = node->attribute("value")->items();
-        for (size_t i = 0; i < items.size(); i++) parts.push_back(graph.insert(graph.create_constant(items[i], node->output()->type->parts[i]))->output());
+        for (size_t i = 0; i < items.size(); i++)
+            parts.push_back(graph.insert(graph.create_constant(items[i], node->output()->type->parts[i]))->output());
         node->output()->replace_uses(graph.insert(graph.create_with("prim::TupleConstruct", node->output()->type, parts))->output());
     }
 };
 
-}  // namespace
+} // namespace
 
 bool unpack_made_tuples(Graph& graph) { return unpack_made(graph.block); }
 
@@ -120,4 +128,4 @@ bool lower_all_tuples(Graph& graph) {
     return true;
 }
 
-}  // namespace kindling::script
+} // namespace kindling::script

@@ -70,7 +70,8 @@ static void in_place() {
     CHECK_THROWS(x.view({2, 2}).mul_(x.view({2, 2})), "a view of a leaf Variable");
     Tensor a = exp(x);
     a.add_(wrap_number(Scalar(1.0)));
-    CHECK_THROWS(a.sum().backward(), "modified by an inplace operation: [torch.DoubleTensor [4]], which is output 0 of Exp, is at version 1");
+    CHECK_THROWS(a.sum().backward(),
+                 "modified by an inplace operation: [torch.DoubleTensor [4]], which is output 0 of Exp, is at version 1");
     // A base that required nothing.
     Tensor base = filled({4}, 1), part = base.select(0, 2);
     CHECK(!part.requires_grad());

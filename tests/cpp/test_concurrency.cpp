@@ -142,9 +142,7 @@ static void errors() {
             bool thrown = false;
             try {
                 add(ramp({i + 2}), ramp({i + 3}));
-            } catch (const Error&) {
-                thrown = true;
-            }
+            } catch (const Error&) { thrown = true; }
             CHECK(thrown);
         }
     });

@@ -7,14 +7,15 @@
 using namespace kindling;
 
 static int made = 0;
-static const char* text() { made++; return "text"; }
+static const char* text() {
+    made++;
+    return "text";
+}
 
 template <class F> static bool raises(F f, ErrorKind kind, const char* words) {
     try {
         f();
-    } catch (const Error& error) {
-        return error.kind() == kind && std::string(error.what()) == words;
-    }
+    } catch (const Error& error) { return error.kind() == kind && std::string(error.what()) == words; }
     return false;
 }
 

@@ -21,8 +21,7 @@ std::vector<C> run_once(const Expression& expression, const std::vector<C>& inpu
     std::vector<Immediate> memory;
     std::vector<Immediate> results(expression.outputs.size());
     std::vector<LoopOperand> operands;
-    for (size_t k = 0; k < results.size(); k++)
-        operands.push_back({&results[k], expression.output_type(static_cast<int>(k)), nullptr});
+    for (size_t k = 0; k < results.size(); k++) operands.push_back({&results[k], expression.output_type(static_cast<int>(k)), nullptr});
     for (size_t k = 0; k < inputs.size(); k++) memory.push_back(Immediate::of(types[k], inputs[k]));
     for (size_t k = 0; k < inputs.size(); k++) operands.push_back({&memory[k], types[k], nullptr});
     LoopKernel kernel;
@@ -32,8 +31,7 @@ std::vector<C> run_once(const Expression& expression, const std::vector<C>& inpu
     kernel.operands = operands.data();
     run(kernel);
     std::vector<C> values;
-    for (size_t k = 0; k < results.size(); k++)
-        values.push_back(results[k].to_complex(expression.output_type(static_cast<int>(k))));
+    for (size_t k = 0; k < results.size(); k++) values.push_back(results[k].to_complex(expression.output_type(static_cast<int>(k))));
     return values;
 }
 
@@ -99,17 +97,13 @@ template <class F> void check_complex(F body, C point, const char* name) {
     C got = run_once(backward, {seed, point, value(point)}, {result_type, DType::Complex128, result_type})[0];
     auto loss = [&](C at) { return (std::conj(seed) * value(at)).real(); };
     double step = 1e-6;
-    C want((loss(point + step) - loss(point - step)) / (2 * step),
-           (loss(point + C(0, step)) - loss(point - C(0, step))) / (2 * step));
+    C want((loss(point + step) - loss(point - step)) / (2 * step), (loss(point + C(0, step)) - loss(point - C(0, step))) / (2 * step));
     bool good = std::abs(got - want) <= 1e-6 * (1 + std::abs(want));
-    if (!good)
-        std::fprintf(stderr, "%s: (%g, %g), by differences (%g, %g)\n", name, got.real(), got.imag(), want.real(),
-                     want.imag());
+    if (!good) std::fprintf(stderr, "%s: (%g, %g), by differences (%g, %g)\n", name, got.real(), got.imag(), want.real(), want.imag());
     CHECK(good);
     Expression forward = differentiate_forward(expression, &wanted, 1);
     C direction(0.4, 0.9);
-    C tangent =
-        run_once(forward, {point, direction, value(point)}, {DType::Complex128, DType::Complex128, result_type})[0];
+    C tangent = run_once(forward, {point, direction, value(point)}, {DType::Complex128, DType::Complex128, result_type})[0];
     C want_tangent = (value(point + step * direction) - value(point - step * direction)) / (2 * step);
     CHECK(std::abs(tangent - want_tangent) <= 1e-6 * (1 + std::abs(want_tangent)));
     tested++;
@@ -124,18 +118,44 @@ void test_primitives() {
         REAL1(log(x), x);
         REAL1(log2(x), x);
         REAL1(log10(x), x);
-        REAL1(log1p(x), x); REAL1(sin(x), x); REAL1(cos(x), -x); REAL1(tan(x), x); REAL1(asin(x * 0.4), x);
-        REAL1(acos(x * -0.4), x); REAL1(atan(x), x); REAL1(sinh(x), x); REAL1(cosh(x), -x); REAL1(tanh(x), x);
-        REAL1(asinh(x), x); REAL1(acosh(1.5 + x), x); REAL1(atanh(x * 0.4), x); REAL1(sigmoid(x), x); REAL1(erf(x), x);
+        REAL1(log1p(x), x);
+        REAL1(sin(x), x);
+        REAL1(cos(x), -x);
+        REAL1(tan(x), x);
+        REAL1(asin(x * 0.4), x);
+        REAL1(acos(x * -0.4), x);
+        REAL1(atan(x), x);
+        REAL1(sinh(x), x);
+        REAL1(cosh(x), -x);
+        REAL1(tanh(x), x);
+        REAL1(asinh(x), x);
+        REAL1(acosh(1.5 + x), x);
+        REAL1(atanh(x * 0.4), x);
+        REAL1(sigmoid(x), x);
+        REAL1(erf(x), x);
         REAL1(erfc(x), x);
         REAL1(erfinv(x * 0.4), x);
         REAL1(erfcx(x), -x);
         REAL1(ndtri(x * 0.4), x);
         REAL1(lgamma(x), x);
-        REAL1(digamma(x), x); REAL1(i0(x), x); REAL1(i0e(x), -x); REAL1(i1(x), x); REAL1(i1e(x), -x); REAL1(sqrt(x), x);
-        REAL1(rsqrt(x), x); REAL1(reciprocal(x), -x); REAL1(abs(x), -x); REAL1(frac(x), -x); REAL1(pow(x, 3.3), x);
-        REAL1(pow(x, -2), -x); REAL1(pow(1.7, x), x); REAL1(where(x > 0.5, x * x, -x), x); REAL1(clamp(x, 0.5, 1.5), x);
-        REAL1(0.5 * x * (1 + erf(x * 0.7071067811865476)), -x); REAL1(x * sigmoid(x), x); REAL1(x / x - 1 / x, x);
+        REAL1(digamma(x), x);
+        REAL1(i0(x), x);
+        REAL1(i0e(x), -x);
+        REAL1(i1(x), x);
+        REAL1(i1e(x), -x);
+        REAL1(sqrt(x), x);
+        REAL1(rsqrt(x), x);
+        REAL1(reciprocal(x), -x);
+        REAL1(abs(x), -x);
+        REAL1(frac(x), -x);
+        REAL1(pow(x, 3.3), x);
+        REAL1(pow(x, -2), -x);
+        REAL1(pow(1.7, x), x);
+        REAL1(where(x > 0.5, x * x, -x), x);
+        REAL1(clamp(x, 0.5, 1.5), x);
+        REAL1(0.5 * x * (1 + erf(x * 0.7071067811865476)), -x);
+        REAL1(x * sigmoid(x), x);
+        REAL1(x / x - 1 / x, x);
         REAL2(x + 2 * y, x, 1.1);
         REAL2(x - y, x, -1.1);
         REAL2(x * y, x, 2.2);
@@ -145,12 +165,16 @@ void test_primitives() {
         REAL2(pow(x, y), x, 1.4);
         REAL2(hypot(x, y), x, -0.4);
         REAL2(logaddexp(x, y), x, 0.4);
-        REAL2(logaddexp2(x, y), x, 0.4); REAL2(max(x, y), x, 0.4); REAL2(min(x, y), x, 0.4); REAL2(fmax(x, y), x, 0.4);
+        REAL2(logaddexp2(x, y), x, 0.4);
+        REAL2(max(x, y), x, 0.4);
+        REAL2(min(x, y), x, 0.4);
+        REAL2(fmax(x, y), x, 0.4);
         REAL2(fmin(x, y), x, 0.4);
         REAL2(copysign(x, y), x, -1.0);
         REAL2(fmod(x, y), -x, 0.4);
         REAL2(remainder(x, y), -x, 0.4);
-        REAL2(fma(x, y, x), x, 0.4); REAL2(floor(x) * y + trunc(y) * x, x, 1.3);
+        REAL2(fma(x, y, x), x, 0.4);
+        REAL2(floor(x) * y + trunc(y) * x, x, 1.3);
     }
     COMPLEX(exp(x));
     COMPLEX(log(x));
@@ -251,7 +275,7 @@ void test_what_is_kept() {
     CHECK_THROWS(differentiate(integers, &wanted, 1), "internal error");
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     test_primitives();

@@ -25,7 +25,7 @@ Expression identity(DType from, DType to, int outputs = 1) {
 }
 
 struct Layout {
-    std::vector<int64_t> sizes, strides;  // strides in elements
+    std::vector<int64_t> sizes, strides; // strides in elements
 };
 Layout contiguous(std::vector<int64_t> sizes) {
     Layout layout{sizes, sizes};
@@ -86,8 +86,7 @@ void run_fold(const Expression& expression, const Layout& layout, uint64_t reduc
     std::vector<int64_t> bytes;
     for (int64_t stride : layout.strides) bytes.push_back(stride * static_cast<int64_t>(item_size(type)));
     strides.push_back(bytes);
-    for (size_t k = 0; k < outputs.size(); k++)
-        operands.push_back({outputs[k].data, outputs[k].type, strides[k].data()});
+    for (size_t k = 0; k < outputs.size(); k++) operands.push_back({outputs[k].data, outputs[k].type, strides[k].data()});
     operands.push_back({const_cast<void*>(input), type, strides.back().data()});
     LoopKernel kernel;
     kernel.expression = &expression;
@@ -146,8 +145,7 @@ template <class T> void test_sums(DType type, double tolerance) {
         each(layout, reduced, [&](int64_t, int64_t k, int64_t) { kept = k + 1 > kept ? k + 1 : kept; });
         std::vector<T> sum(static_cast<size_t>(kept)), low(sum), high(sum);
         std::vector<long double> want(sum.size(), 0), scale(sum.size(), 0);
-        std::vector<T> least(sum.size(), std::numeric_limits<T>::max()),
-            greatest(sum.size(), std::numeric_limits<T>::lowest());
+        std::vector<T> least(sum.size(), std::numeric_limits<T>::max()), greatest(sum.size(), std::numeric_limits<T>::lowest());
         each(layout, reduced, [&](int64_t offset, int64_t k, int64_t) {
             T value = input[static_cast<size_t>(offset)];
             size_t at = static_cast<size_t>(k);
@@ -158,8 +156,7 @@ template <class T> void test_sums(DType type, double tolerance) {
         });
         run_fold(same, layout, reduced, input.data(), type, {Combine::Sum}, {{sum.data(), type}});
         Expression twice = identity(type, type, 2);
-        run_fold(twice, layout, reduced, input.data(), type, {Combine::Min, Combine::Max},
-                 {{low.data(), type}, {high.data(), type}});
+        run_fold(twice, layout, reduced, input.data(), type, {Combine::Min, Combine::Max}, {{low.data(), type}, {high.data(), type}});
         for (size_t k = 0; k < sum.size(); k++) {
             T whole = static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(want[k])));
             if (is_floating(type)) CHECK(std::abs(static_cast<long double>(sum[k]) - want[k]) <= tolerance * scale[k]);
@@ -182,10 +179,8 @@ void test_order_follows_shape() {
             for (const Layout& layout : layouts) {
                 std::vector<float> input(numbers.size()), sum(numbers.size(), 0);
                 size_t i = 0;
-                each(layout, reduced,
-                     [&](int64_t offset, int64_t, int64_t) { input[static_cast<size_t>(offset)] = numbers[i++]; });
-                run_fold(same, layout, reduced, input.data(), DType::Float32, {Combine::Sum},
-                         {{sum.data(), DType::Float32}});
+                each(layout, reduced, [&](int64_t offset, int64_t, int64_t) { input[static_cast<size_t>(offset)] = numbers[i++]; });
+                run_fold(same, layout, reduced, input.data(), DType::Float32, {Combine::Sum}, {{sum.data(), DType::Float32}});
                 if (first.empty()) first = sum;
                 CHECK(std::memcmp(first.data(), sum.data(), sum.size() * sizeof(float)) == 0);
             }
@@ -220,7 +215,7 @@ void test_arguments() {
         for (int with_nan : {0, 1}) {
             std::vector<float> input(static_cast<size_t>(count_of(layout)));
             fill(input, 0, 50);
-            for (float& value : input) value = std::floor(value);  // so that there are ties
+            for (float& value : input) value = std::floor(value); // so that there are ties
             if (with_nan)
                 for (size_t i = 0; i < input.size(); i += 11) input[i] = NAN;
             std::vector<float> want_value(input.size(), 0);
@@ -228,8 +223,7 @@ void test_arguments() {
             each(layout, reduced, [&](int64_t offset, int64_t k, int64_t within) {
                 float value = input[static_cast<size_t>(offset)], &best = want_value[static_cast<size_t>(k)];
                 int64_t& index = want[static_cast<size_t>(k)];
-                if (index < 0 || (!std::isnan(best) && (std::isnan(value) || value > best)))
-                    best = value, index = within;
+                if (index < 0 || (!std::isnan(best) && (std::isnan(value) || value > best))) best = value, index = within;
             });
             std::vector<float> value(input.size(), 0);
             std::vector<int64_t> index(input.size(), -1);
@@ -251,15 +245,13 @@ void test_moments() {
         std::vector<long double> sum(input.size(), 0), square(input.size(), 0), count(input.size(), 0);
         each(layout, reduced, [&](int64_t offset, int64_t k, int64_t) {
             long double value = input[static_cast<size_t>(offset)] - 100.0L;
-            sum[static_cast<size_t>(k)] += value, square[static_cast<size_t>(k)] += value * value,
-                count[static_cast<size_t>(k)]++;
+            sum[static_cast<size_t>(k)] += value, square[static_cast<size_t>(k)] += value * value, count[static_cast<size_t>(k)]++;
         });
         run_fold(same, layout, reduced, input.data(), DType::Float32, {Combine::MeanVar},
                  {{mean.data(), DType::Float64}, {squares.data(), DType::Float64}});
         for (size_t k = 0; k < input.size() && count[k] > 0; k++) {
             CHECK(std::abs(mean[k] - (100 + sum[k] / count[k])) < 1e-11);
-            CHECK(std::abs(squares[k] - (square[k] - sum[k] * sum[k] / count[k])) <=
-                  1e-9 * static_cast<double>(count[k]));
+            CHECK(std::abs(squares[k] - (square[k] - sum[k] * sum[k] / count[k])) <= 1e-9 * static_cast<double>(count[k]));
         }
     }
 }
@@ -274,16 +266,14 @@ void test_half_mean_with_finish() {
         std::vector<BFloat16> input(6000), output(20);
         std::uniform_real_distribution<float> uniform(-1, 3);
         for (BFloat16& value : input) value = to_bfloat16(uniform(random_bits));
-        run_fold(load, layout, reduced, input.data(), DType::BFloat16, {Combine::Sum},
-                 {{output.data(), DType::BFloat16}}, &finish);
+        run_fold(load, layout, reduced, input.data(), DType::BFloat16, {Combine::Sum}, {{output.data(), DType::BFloat16}}, &finish);
         for (size_t r = 0; r < 20; r++) {
             double sum = 0;
             for (size_t i = 0; i < 300; i++) sum += static_cast<double>(to_float(input[r * 300 + i]));
             CHECK(std::abs(static_cast<double>(to_float(output[r])) - sum / 300) < 0.005 * std::abs(sum / 300) + 1e-4);
         }
-        std::vector<BFloat16> sums(20);  // no finish: the store rounds
-        run_fold(load, layout, reduced, input.data(), DType::BFloat16, {Combine::Sum},
-                 {{sums.data(), DType::BFloat16}});
+        std::vector<BFloat16> sums(20); // no finish: the store rounds
+        run_fold(load, layout, reduced, input.data(), DType::BFloat16, {Combine::Sum}, {{sums.data(), DType::BFloat16}});
         CHECK(std::abs(to_float(sums[3]) - 300 * to_float(output[3])) < 0.01f * std::abs(to_float(sums[3])));
     }
 }
@@ -293,11 +283,9 @@ void test_complex_and_bool() {
     Expression same = identity(DType::Complex64, DType::Complex64);
     Layout layout = contiguous({6, 500});
     std::vector<C> input(3000), sum(500), product(6);
-    for (C& value : input)
-        value = C(1.0f + static_cast<float>(random_bits() % 3) * 1e-3f, static_cast<float>(random_bits() % 5) * 1e-3f);
+    for (C& value : input) value = C(1.0f + static_cast<float>(random_bits() % 3) * 1e-3f, static_cast<float>(random_bits() % 5) * 1e-3f);
     for (uint64_t reduced : {1u, 2u}) {
-        run_fold(same, layout, reduced, input.data(), DType::Complex64, {Combine::Sum},
-                 {{sum.data(), DType::Complex64}});
+        run_fold(same, layout, reduced, input.data(), DType::Complex64, {Combine::Sum}, {{sum.data(), DType::Complex64}});
         for (size_t k = 0; k < (reduced == 1 ? 500u : 6u); k++) {
             std::complex<double> want = 0;
             for (size_t i = 0; i < (reduced == 1 ? 6u : 500u); i++)
@@ -316,8 +304,7 @@ void test_complex_and_bool() {
     numbers[700] = 256;
     for (size_t i = 1000; i < 1500; i++) numbers[i] = -1;
     uint8_t any[6], every[6];
-    run_fold(truth, layout, 2, numbers.data(), DType::Int32, {Combine::Any, Combine::All},
-             {{any, DType::Bool}, {every, DType::Bool}});
+    run_fold(truth, layout, 2, numbers.data(), DType::Int32, {Combine::Any, Combine::All}, {{any, DType::Bool}, {every, DType::Bool}});
     const uint8_t want_any[] = {0, 1, 1, 0, 0, 0}, want_all[] = {0, 0, 1, 0, 0, 0};
     CHECK(!std::memcmp(any, want_any, 6) && !std::memcmp(every, want_all, 6));
 }
@@ -331,15 +318,14 @@ void test_empty() {
         for (uint64_t reduced : {1u, 2u}) {
             if (reduced == 2 && layout.sizes.size() == 1) continue;
             std::vector<float> zeros(static_cast<size_t>(count_of(layout)), -0.0f), sums(zeros.size(), 1);
-            run_fold(same, layout, reduced, zeros.data(), DType::Float32, {Combine::Sum},
-                     {{sums.data(), DType::Float32}});
+            run_fold(same, layout, reduced, zeros.data(), DType::Float32, {Combine::Sum}, {{sums.data(), DType::Float32}});
             CHECK(sums[0] == 0 && !std::signbit(sums[0]));
         }
     run_fold(same, contiguous({4, 0}), 2, nullptr, DType::Float32, {Combine::Prod}, {{output, DType::Float32}});
     CHECK(output[0] == 1 && output[3] == 1);
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     test_sums<float>(DType::Float32, 3e-7);

@@ -66,10 +66,8 @@ void run_flat(const Expression& expression, std::vector<Array*> outputs, std::ve
     for (const Array* array : outputs) strides.push_back(static_cast<int64_t>(item_size(array->type)));
     for (const Array* array : inputs) strides.push_back(static_cast<int64_t>(item_size(array->type)));
     std::vector<LoopOperand> operands;
-    for (size_t k = 0; k < outputs.size(); k++)
-        operands.push_back({outputs[k]->bytes.data(), outputs[k]->type, &strides[k]});
-    for (size_t k = 0; k < inputs.size(); k++)
-        operands.push_back({inputs[k]->bytes.data(), inputs[k]->type, &strides[outputs.size() + k]});
+    for (size_t k = 0; k < outputs.size(); k++) operands.push_back({outputs[k]->bytes.data(), outputs[k]->type, &strides[k]});
+    for (size_t k = 0; k < inputs.size(); k++) operands.push_back({inputs[k]->bytes.data(), inputs[k]->type, &strides[outputs.size() + k]});
     LoopKernel kernel;
     kernel.expression = &expression;
     kernel.ndim = 1;
@@ -86,11 +84,14 @@ struct Case {
     L (*real1)(L);
     L (*real2)(L, L);
     std::complex<L> (*complex1)(std::complex<L>);
-    double low, high;    // of the arguments
-    double ulp;          // allowed in float64 and float32
+    double low, high; // of the arguments
+    double ulp;       // allowed in float64 and float32
 };
 
-L rem(L a, L b) { L r = std::fmod(a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r; }
+L rem(L a, L b) {
+    L r = std::fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
 template <class T> L digamma_reference(T x) { return (std::lgamma(x + 1e-5L) - std::lgamma(x - 1e-5L)) / 2e-5L; }
 
 using Z = std::complex<L>;
@@ -100,7 +101,7 @@ using Z = std::complex<L>;
 const Case cases[] = {
     {Primitive::Add, nullptr, F2(x + y), nullptr, -3, 3, 0.5},
     {Primitive::Sub, nullptr, F2(x - y), nullptr, -3, 3, 0.5},
-    {Primitive::Mul, nullptr, F2(x* y), nullptr, -3, 3, 0.5},
+    {Primitive::Mul, nullptr, F2(x * y), nullptr, -3, 3, 0.5},
     {Primitive::Div, nullptr, F2(x / y), nullptr, -3, 3, 0.5},
     {Primitive::FloorDiv, nullptr, F2(std::floor(x / y)), nullptr, -9, 9, 0.5},
     {Primitive::TruncDiv, nullptr, F2(std::trunc(x / y)), nullptr, -9, 9, 0.5},
@@ -144,7 +145,7 @@ const Case cases[] = {
     {Primitive::Sigmoid, F1(1 / (1 + std::exp(-x))), nullptr, FC(L(1) / (L(1) + std::exp(-x))), -20, 20, 2.5},
     {Primitive::Erf, F1(std::erf(x)), nullptr, nullptr, -4, 4, 3.5},
     {Primitive::Erfc, F1(std::erfc(x)), nullptr, nullptr, -3, 9, 4},
-    {Primitive::Erfcx, F1(std::exp(x* x) * std::erfc(x)), nullptr, nullptr, -2, 9, 5},
+    {Primitive::Erfcx, F1(std::exp(x * x) * std::erfc(x)), nullptr, nullptr, -2, 9, 5},
     {Primitive::Lgamma, F1(std::lgamma(x)), nullptr, nullptr, 0.01, 30, 8},
     {Primitive::Pow, nullptr, F2(std::pow(x, y)), nullptr, 0.1, 9, 1.2},
     {Primitive::Hypot, nullptr, F2(std::hypot(x, y)), nullptr, -3, 3, 2.2},
@@ -197,9 +198,7 @@ Expression of(Primitive primitive, DType type) {
 
 double unit(DType type, L value) {
     int digits = type == DType::Float16 ? 11 : type == DType::BFloat16 ? 8 : to_real(type) == DType::Float32 ? 24 : 53;
-    int lowest = type == DType::Float16                                       ? -13
-                 : to_real(type) == DType::Float32 || type == DType::BFloat16 ? -125
-                                                                              : -1021;
+    int lowest = type == DType::Float16 ? -13 : to_real(type) == DType::Float32 || type == DType::BFloat16 ? -125 : -1021;
     int exponent;
     std::frexp(value, &exponent);
     return std::ldexp(1.0, (exponent < lowest ? lowest : exponent) - digits);
@@ -227,7 +226,7 @@ void test_against_reference() {
                     };
                     x.set(i, value());
                     do y.set(i, value());
-                    while (category(type) == 1 && y.at(i) == 0.0);  // whole division by zero is tested below
+                    while (category(type) == 1 && y.at(i) == 0.0); // whole division by zero is tested below
                 }
                 run_flat(expression, {&out}, one ? std::vector<Array*>{&x} : std::vector<Array*>{&x, &y}, n);
                 for (int64_t i = 0; i < n; i++) {
@@ -243,11 +242,10 @@ void test_against_reference() {
                     if (category(result) < 2) {
                         L wrapped = want;
                         if (category(result) == 1)
-                            wrapped = static_cast<L>(
-                                Immediate::of(result, static_cast<int64_t>(want)).to_complex(result).real());
+                            wrapped = static_cast<L>(Immediate::of(result, static_cast<int64_t>(want)).to_complex(result).real());
                         if (std::fabs(want) < 9e18L && !(static_cast<L>(got.real()) == wrapped)) {
-                            std::fprintf(stderr, "%s %s(%Lg, %Lg) = %g, not %Lg\n", name(test.primitive), name(type), a,
-                                         b, got.real(), wrapped);
+                            std::fprintf(stderr, "%s %s(%Lg, %Lg) = %g, not %Lg\n", name(test.primitive), name(type), a, b, got.real(),
+                                         wrapped);
                             CHECK(false && "integers agree");
                         }
                         runs++;
@@ -258,8 +256,8 @@ void test_against_reference() {
                     double allowed = is_half(type) ? 0.51 + 1e-3 * test.ulp : test.ulp * 1.001 + 1e-9;
                     double off = static_cast<double>(std::fabs(static_cast<L>(got.real()) - want)) / unit(type, want);
                     if (!(off <= allowed)) {
-                        std::fprintf(stderr, "%s %s(%.9Lg, %.9Lg) = %.17g, not %.17Lg: %.3g ulp\n",
-                                     name(test.primitive), name(type), a, b, got.real(), want, off);
+                        std::fprintf(stderr, "%s %s(%.9Lg, %.9Lg) = %.17g, not %.17Lg: %.3g ulp\n", name(test.primitive), name(type), a, b,
+                                     got.real(), want, off);
                         CHECK(false && "within the bound");
                     }
                     runs++;
@@ -285,7 +283,8 @@ void test_erf_of_floats() {
         run_flat(expression, {&out}, {&x}, n);
         for (int64_t i = 0; i < n; i++) {
             L want = std::erf(static_cast<L>(x.at(i).real()));
-            double got = out.at(i).real(), off = want == 0 ? 0 : static_cast<double>(std::fabs(static_cast<L>(got) - want)) / unit(DType::Float32, want);
+            double got = out.at(i).real(),
+                   off = want == 0 ? 0 : static_cast<double>(std::fabs(static_cast<L>(got) - want)) / unit(DType::Float32, want);
             if (off > worst) worst = off;
             CHECK(std::fabs(got) <= 1 && std::signbit(got) == std::signbit(want));
         }
@@ -304,22 +303,23 @@ void test_special_values() {
             bool good = std::isnan(want)
                             ? std::isnan(got)
                             : got == want || std::fabs(got - want) <=
-                                                 (relative + (type == DType::Float32 && relative > 0 ? 1e-6 : 0)) *
-                                                     std::fabs(want);
+                                                 (relative + (type == DType::Float32 && relative > 0 ? 1e-6 : 0)) * std::fabs(want);
             if (want == 0 && !std::isnan(got)) good = good && std::signbit(got) == std::signbit(want);
             if (!good) std::fprintf(stderr, "%s %s(%g) = %g, not %g\n", name(primitive), name(type), x, got, want);
             CHECK(good);
         }
     };
-    for (Primitive p : {Primitive::Exp, Primitive::Log, Primitive::Sin, Primitive::Tanh, Primitive::Erf,
-                        Primitive::Sqrt, Primitive::Expm1, Primitive::Log1p, Primitive::Sigmoid, Primitive::Atan,
-                        Primitive::Lgamma, Primitive::Digamma, Primitive::I0, Primitive::Erfinv, Primitive::Cosh})
+    for (Primitive p : {Primitive::Exp, Primitive::Log, Primitive::Sin, Primitive::Tanh, Primitive::Erf, Primitive::Sqrt, Primitive::Expm1,
+                        Primitive::Log1p, Primitive::Sigmoid, Primitive::Atan, Primitive::Lgamma, Primitive::Digamma, Primitive::I0,
+                        Primitive::Erfinv, Primitive::Cosh})
         one(p, nan, nan);
     one(Primitive::Exp, inf, inf);
     one(Primitive::Exp, -inf, 0);
     one(Primitive::Exp, 1000, inf);
     one(Primitive::Exp, 0, 1);
-    one(Primitive::Expm1, inf, inf); one(Primitive::Expm1, -inf, -1); one(Primitive::Expm1, -0.0, -0.0);
+    one(Primitive::Expm1, inf, inf);
+    one(Primitive::Expm1, -inf, -1);
+    one(Primitive::Expm1, -0.0, -0.0);
     one(Primitive::Log, 0, -inf);
     one(Primitive::Log, -1, nan);
     one(Primitive::Log, inf, inf);
@@ -328,7 +328,9 @@ void test_special_values() {
     one(Primitive::Log10, 1000, 3);
     one(Primitive::Log1p, -1, -inf);
     one(Primitive::Log1p, -0.0, -0.0);
-    one(Primitive::Sin, inf, nan); one(Primitive::Sin, -0.0, -0.0); one(Primitive::Cos, 0, 1);
+    one(Primitive::Sin, inf, nan);
+    one(Primitive::Sin, -0.0, -0.0);
+    one(Primitive::Cos, 0, 1);
     one(Primitive::Tanh, inf, 1);
     one(Primitive::Tanh, -inf, -1);
     one(Primitive::Tanh, -0.0, -0.0);
@@ -376,8 +378,7 @@ void test_special_values() {
             run_flat(of(primitive, type), {&out}, {&a, &b}, 1);
             double got = out.at(0).real();
             bool good = std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want);
-            if (!good)
-                std::fprintf(stderr, "%s %s(%g, %g) = %g, not %g\n", name(primitive), name(type), x, y, got, want);
+            if (!good) std::fprintf(stderr, "%s %s(%g, %g) = %g, not %g\n", name(primitive), name(type), x, y, got, want);
             CHECK(good);
         }
     };
@@ -433,8 +434,7 @@ void test_instruction_sets_agree() {
     for (int p = 0; p < primitive_count; p++)
         for (DType type : all_dtypes) {
             Primitive primitive = static_cast<Primitive>(p);
-            if (is_half(type) || primitive <= Primitive::Cast || primitive == Primitive::MakeComplex ||
-                !primitive_allows(primitive, type))
+            if (is_half(type) || primitive <= Primitive::Cast || primitive == Primitive::MakeComplex || !primitive_allows(primitive, type))
                 continue;
             auto find = [&](int which) -> TileFunction {
                 TileCode code = which == 0   ? isa_baseline::find_arithmetic(primitive, type)
@@ -468,22 +468,18 @@ void test_instruction_sets_agree() {
                                               0.5};
                     if (i % 3 == 0) value = special[random_bits() % 10];
                     if (category(type) < 2)
-                        value =
-                            static_cast<double>(static_cast<int64_t>(random_bits() % (type == DType::Bool ? 2 : 256))) -
-                            (is_unsigned(type) || type == DType::Bool ? 0 : 128);
+                        value = static_cast<double>(static_cast<int64_t>(random_bits() % (type == DType::Bool ? 2 : 256))) -
+                                (is_unsigned(type) || type == DType::Bool ? 0 : 128);
                     to_memory(to_real(type), value, array->data() + static_cast<size_t>(i) * item_size(to_real(type)));
                 }
             if (primitive == Primitive::Select)
                 for (int64_t i = 0; i < n; i++) a[static_cast<size_t>(i)] = static_cast<char>(random_bits() & 1);
             bool small_result = primitive_result_type(primitive, type) == DType::Bool;
-            int64_t bytes = small_result
-                                ? n
-                                : n * static_cast<int64_t>(primitive == Primitive::Pow && type == DType::Float32
-                                                               ? 8
-                                                               : item_size(primitive_result_type(primitive, type)));
-            int scale = isa_baseline::find_arithmetic(primitive, type).function
-                            ? isa_baseline::find_arithmetic(primitive, type).scale
-                            : 1;
+            int64_t bytes = small_result ? n
+                                         : n * static_cast<int64_t>(primitive == Primitive::Pow && type == DType::Float32
+                                                                        ? 8
+                                                                        : item_size(primitive_result_type(primitive, type)));
+            int scale = isa_baseline::find_arithmetic(primitive, type).function ? isa_baseline::find_arithmetic(primitive, type).scale : 1;
             for (unsigned splat : {0u, 1u, 2u}) {
                 if (splat && operand_count(primitive) == 1) continue;
                 // What is repeated is one number over and over.
@@ -496,22 +492,19 @@ void test_instruction_sets_agree() {
                 for (int which = 1; which <= static_cast<int>(machine_isa()); which++) {
                     std::vector<char> got(want.size(), 0);
                     find(which)(got.data(), first.data(), second.data(), c.data(), n * scale, splat);
-                    DType shown = small_result ? DType::Bool
-                                  : primitive == Primitive::Pow && type == DType::Float32
-                                      ? DType::Float64
-                                      : to_real(primitive_result_type(primitive, type));
+                    DType shown = small_result                                            ? DType::Bool
+                                  : primitive == Primitive::Pow && type == DType::Float32 ? DType::Float64
+                                                                                          : to_real(primitive_result_type(primitive, type));
                     for (int64_t i = 0; i < bytes; i += static_cast<int64_t>(item_size(shown))) {
-                        bool same =
-                            !std::memcmp(&want[static_cast<size_t>(i)], &got[static_cast<size_t>(i)], item_size(shown));
+                        bool same = !std::memcmp(&want[static_cast<size_t>(i)], &got[static_cast<size_t>(i)], item_size(shown));
                         if (!same && is_floating(shown))
                             same = std::isnan(from_memory(shown, &want[static_cast<size_t>(i)]).real()) &&
                                    std::isnan(from_memory(shown, &got[static_cast<size_t>(i)]).real());
-                        if (!same && primitive == Primitive::Pow && type == DType::Float32)  // left in double for its cast
+                        if (!same && primitive == Primitive::Pow && type == DType::Float32) // left in double for its cast
                             same = static_cast<float>(from_memory(shown, &want[static_cast<size_t>(i)]).real()) ==
                                    static_cast<float>(from_memory(shown, &got[static_cast<size_t>(i)]).real());
                         if (!same)
-                            std::fprintf(stderr, "%s %s differs with %s\n", name(primitive), name(type),
-                                         name(static_cast<Isa>(which)));
+                            std::fprintf(stderr, "%s %s differs with %s\n", name(primitive), name(type), name(static_cast<Isa>(which)));
                         CHECK(same);
                         if (!same) break;
                     }
@@ -522,26 +515,23 @@ void test_instruction_sets_agree() {
     CHECK(compared > 100 || machine_isa() == Isa::Baseline);
 
     // Every half, and floats around what they round to.
-    for (TileMove move : {TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::FloatToHalf,
-                          TileMove::FloatToBFloat16, TileMove::RoundHalf, TileMove::RoundBFloat16}) {
+    for (TileMove move : {TileMove::HalfToFloat, TileMove::BFloat16ToFloat, TileMove::FloatToHalf, TileMove::FloatToBFloat16,
+                          TileMove::RoundHalf, TileMove::RoundBFloat16}) {
         bool opens = move <= TileMove::BFloat16ToFloat;
         std::vector<uint32_t> in(opens ? 32768 : 200000), want(70000 * 3), got(want.size());
         if (opens)
             for (uint32_t i = 0; i < 32768; i++) in[i] = (2 * i + 1) << 16 | 2 * i;
         else
-            for (uint32_t& bits : in)
-                bits = static_cast<uint32_t>(random_bits()) & (random_bits() & 1 ? 0xFFFFFFFF : 0xBFFFF000);
+            for (uint32_t& bits : in) bits = static_cast<uint32_t>(random_bits()) & (random_bits() & 1 ? 0xFFFFFFFF : 0xBFFFF000);
         int64_t count = opens ? 65536 : static_cast<int64_t>(in.size());
         isa_baseline::find_move(move)(want.data(), in.data(), nullptr, nullptr, count, 0);
         for (int which = 1; which <= static_cast<int>(machine_isa()); which++) {
-            (which == 1 ? isa_avx2::find_move(move) : isa_avx512::find_move(move))(got.data(), in.data(), nullptr,
-                                                                                   nullptr, count, 0);
+            (which == 1 ? isa_avx2::find_move(move) : isa_avx512::find_move(move))(got.data(), in.data(), nullptr, nullptr, count, 0);
             bool narrow = move == TileMove::FloatToHalf || move == TileMove::FloatToBFloat16;
             for (int64_t i = 0; i < count; i++) {
                 float a, b;
                 if (narrow) {
-                    const uint16_t *p = reinterpret_cast<uint16_t*>(want.data()) + i,
-                                   *q = reinterpret_cast<uint16_t*>(got.data()) + i;
+                    const uint16_t *p = reinterpret_cast<uint16_t*>(want.data()) + i, *q = reinterpret_cast<uint16_t*>(got.data()) + i;
                     a = move == TileMove::FloatToHalf ? to_float(Half{*p}) : to_float(BFloat16{*p});
                     b = move == TileMove::FloatToHalf ? to_float(Half{*q}) : to_float(BFloat16{*q});
                 } else {
@@ -580,9 +570,7 @@ void test_casts() {
                     C value = in.at(i);
                     want.set(0, is_complex(to) || to == DType::Bool ? value : C(value.real()));
                     bool good = out.at(i) == want.at(0);
-                    if (!good)
-                        std::fprintf(stderr, "cast %s -> %s: %g gives %g\n", name(from), name(to), value.real(),
-                                     out.at(i).real());
+                    if (!good) std::fprintf(stderr, "cast %s -> %s: %g gives %g\n", name(from), name(to), value.real(), out.at(i).real());
                     CHECK(good);
                 }
             }
@@ -597,7 +585,9 @@ void test_layouts() {
     Expression several = builder.finish();
     builder.output(builder.input(0, DType::Float32) + builder.input(1, DType::Float32));
     Expression single = builder.finish();
-    struct Layout { std::vector<int64_t> sizes, out, a, b; };
+    struct Layout {
+        std::vector<int64_t> sizes, out, a, b;
+    };
     const std::vector<Layout> layouts = {{{}, {}, {}, {}},
                                          {{5}, {1}, {1}, {0}},
                                          {{5000}, {1}, {2}, {1}},
@@ -616,18 +606,15 @@ void test_layouts() {
     for (const Layout& layout : layouts)
         for (const Expression* expression : {&several, &single}) {
             std::vector<float> a(3000000), b(3000000), out(3000000, -1), want(3000000, -1);
-            for (size_t i = 0; i < a.size(); i++)
-                a[i] = static_cast<float>(i % 1009), b[i] = static_cast<float>(i % 31);
+            for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(i % 1009), b[i] = static_cast<float>(i % 31);
             size_t dims = layout.sizes.size();
             std::vector<int64_t> at(dims, 0), so, sa, sb;
             int64_t count = 1;
             for (size_t d = 0; d < dims; d++)
-                so.push_back(layout.out[d] * 4), sa.push_back(layout.a[d] * 4), sb.push_back(layout.b[d] * 4),
-                    count *= layout.sizes[d];
+                so.push_back(layout.out[d] * 4), sa.push_back(layout.a[d] * 4), sb.push_back(layout.b[d] * 4), count *= layout.sizes[d];
             for (int64_t i = 0; i < count; i++) {
                 int64_t o = 0, p = 0, q = 0;
-                for (size_t d = 0; d < dims; d++)
-                    o += at[d] * layout.out[d], p += at[d] * layout.a[d], q += at[d] * layout.b[d];
+                for (size_t d = 0; d < dims; d++) o += at[d] * layout.out[d], p += at[d] * layout.a[d], q += at[d] * layout.b[d];
                 float u = a[static_cast<size_t>(p)], v = b[static_cast<size_t>(q)];
                 want[static_cast<size_t>(o)] = expression == &single ? u + v : u * v + u;
                 for (size_t d = dims; d-- > 0;) {
@@ -635,9 +622,8 @@ void test_layouts() {
                     at[d] = 0;
                 }
             }
-            LoopOperand operands[] = {{out.data(), DType::Float32, so.data()},
-                                      {a.data(), DType::Float32, sa.data()},
-                                      {b.data(), DType::Float32, sb.data()}};
+            LoopOperand operands[] = {
+                {out.data(), DType::Float32, so.data()}, {a.data(), DType::Float32, sa.data()}, {b.data(), DType::Float32, sb.data()}};
             LoopKernel kernel;
             kernel.expression = expression;
             kernel.ndim = static_cast<int>(dims);
@@ -658,7 +644,7 @@ void test_shapes_of_expressions() {
     constexpr int64_t n = 5000;
     Array a(DType::Float32, n), b(DType::Float32, n), first(DType::Float32, n), second(DType::Bool, n);
     for (int64_t i = 0; i < n; i++) a.set(i, static_cast<double>(i % 97) - 40), b.set(i, static_cast<double>(i % 13));
-    {  // two outputs, one of them used by the other, one in place
+    { // two outputs, one of them used by the other, one in place
         ExpressionBuilder builder;
         Sym x = builder.input(DType::Float32), y = builder.input(DType::Float32);
         Sym sum = x + y;
@@ -673,7 +659,7 @@ void test_shapes_of_expressions() {
             CHECK(second.at(i).real() == (sum_value * sum_value > 100 && a.at(i) != 0.0));
         }
     }
-    {  // copies, constants, run-time scalars, the same output twice
+    { // copies, constants, run-time scalars, the same output twice
         ExpressionBuilder builder;
         Sym x = builder.input(DType::Float32);
         builder.output(x);
@@ -685,14 +671,13 @@ void test_shapes_of_expressions() {
         run_flat(expression, {&first, &third, &again}, {&a}, n, &scalar);
         for (int64_t i = 0; i < n; i++) CHECK(first.at(i) == a.at(i) && third.at(i) == 2.5 && again.at(i) == a.at(i));
     }
-    {  // coordinates: a triangle of a transposed matrix
+    { // coordinates: a triangle of a transposed matrix
         ExpressionBuilder builder;
         Sym x = builder.input(DType::Float32);
         builder.output(where(builder.index(1) <= builder.index(0), x, 0));
         Expression expression = builder.finish();
         int64_t sizes[] = {40, 90}, out_strides[] = {4, 160}, in_strides[] = {360, 4};
-        LoopOperand operands[] = {{first.bytes.data(), DType::Float32, out_strides},
-                                  {a.bytes.data(), DType::Float32, in_strides}};
+        LoopOperand operands[] = {{first.bytes.data(), DType::Float32, out_strides}, {a.bytes.data(), DType::Float32, in_strides}};
         LoopKernel kernel;
         kernel.expression = &expression;
         kernel.ndim = 2;
@@ -703,7 +688,7 @@ void test_shapes_of_expressions() {
         for (int64_t i = 0; i < 40; i++)
             for (int64_t j = 0; j < 90; j++) CHECK(first.at(j * 40 + i) == (j <= i ? a.at(i * 90 + j) : C(0)));
     }
-    {  // a half rounds after every operation of its own dtype, and only there
+    { // a half rounds after every operation of its own dtype, and only there
         for (DType type : {DType::Float16, DType::BFloat16}) {
             ExpressionBuilder builder;
             Sym x = builder.input(type);
@@ -730,7 +715,7 @@ void test_shapes_of_expressions() {
             CHECK(different);
         }
     }
-    {  // many values at once
+    { // many values at once
         ExpressionBuilder builder;
         Sym x = builder.input(DType::Float64), sum = x;
         std::vector<Sym> terms;
@@ -768,9 +753,8 @@ void test_builder() {
     CHECK_THROWS(same.program(), "has the wrong dtype");
 
     constexpr ScalarBody gelu = scalar_body([](auto value, Text approximate) {
-        return approximate == "tanh"
-                   ? 0.5 * value * (1 + tanh(0.7978845608 * (value + 0.044715 * value * value * value)))
-                   : 0.5 * value * (1 + erf(value * 0.7071067812));
+        return approximate == "tanh" ? 0.5 * value * (1 + tanh(0.7978845608 * (value + 0.044715 * value * value * value)))
+                                     : 0.5 * value * (1 + erf(value * 0.7071067812));
     });
     static_assert(gelu.arity == 2);
     const Sym arguments[] = {Sym(), Sym("tanh")};
@@ -802,8 +786,8 @@ void test_copies_of_planes() {
             for (int turn = 0; turn < 400; turn++) {
                 const int64_t rows = 1 + static_cast<int64_t>(random_bits() % 4), row = 1 + static_cast<int64_t>(random_bits() % 260);
                 const int64_t step = static_cast<int64_t>(random_bits() % 6) - 2, reach = (row - 1) * (step < 0 ? -step : step) + 1;
-                const int64_t shift = random_bits() % 3 ? static_cast<int64_t>(random_bits() % 64) / item * item
-                                                        : static_cast<int64_t>(random_bits() % 64);
+                const int64_t shift =
+                    random_bits() % 3 ? static_cast<int64_t>(random_bits() % 64) / item * item : static_cast<int64_t>(random_bits() % 64);
                 const bool past_cache = random_bits() % 2;
                 if (rows * reach * item > 39000 || shift + rows * (row + 3) * item > 19000) continue;
                 std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xA5));
@@ -815,8 +799,12 @@ void test_copies_of_planes() {
                                     &from[static_cast<size_t>(origin + (o * reach + i * step) * item)], static_cast<size_t>(item));
                 // The source ends where its memory does, so that a sanitizer sees what is read behind it.
                 const std::vector<unsigned char> source(from.begin(), from.begin() + rows * reach * item);
-                copy({reinterpret_cast<char*>(to.data()) + shift, reinterpret_cast<const char*>(source.data()) + origin,
-                      {rows, row}, {(row + 3) * item, item}, {reach * item, step * item}, past_cache});
+                copy({reinterpret_cast<char*>(to.data()) + shift,
+                      reinterpret_cast<const char*>(source.data()) + origin,
+                      {rows, row},
+                      {(row + 3) * item, item},
+                      {reach * item, step * item},
+                      past_cache});
                 end_past_cache();
                 CHECK(to == expected);
             }
@@ -836,14 +824,19 @@ void test_copies_of_planes() {
                         std::memcpy(&expected[origin + static_cast<size_t>(o * to_stride + i * item)],
                                     &from[static_cast<size_t>(o * item + i * beside)], static_cast<size_t>(item));
                 const std::vector<unsigned char> source(from.begin(), from.begin() + (row - 1) * beside + rows * item);
-                copy({place, reinterpret_cast<const char*>(source.data()), {rows, row}, {to_stride, item}, {item, beside}, random_bits() % 2 == 0});
+                copy({place,
+                      reinterpret_cast<const char*>(source.data()),
+                      {rows, row},
+                      {to_stride, item},
+                      {item, beside},
+                      random_bits() % 2 == 0});
                 end_past_cache();
                 CHECK(to == expected);
             }
         }
 }
 
-}  // namespace
+} // namespace
 
 // With a sanitizer's checks the loops are built otherwise, and nobody looks for speed.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -851,8 +844,8 @@ void test_copies_of_planes() {
 /// Whether the upper halves of vector registers are in use; false where the processor does not say.
 bool upper_halves_in_use() {
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return false;             // no xgetbv
-    if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || !(a >> 2 & 1)) return false;  // that tells what is in use
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return false;          // no xgetbv
+    if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || !(a >> 2 & 1)) return false; // that tells what is in use
     asm volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(1));
     return a >> 2 & 1;
 }
@@ -860,7 +853,7 @@ bool upper_halves_in_use() {
 /// All other code is for the oldest processors, and takes up to three times as long after vectors that nobody cleared.
 void test_upper_halves_are_cleared() {
     alignas(64) static char out[1 << 14], in[3][1 << 14];
-    std::memset(in, 1, sizeof in);  // nothing is divided by 0
+    std::memset(in, 1, sizeof in); // nothing is divided by 0
     auto try_one = [&](TileFunction function, const char* what, DType type) {
         if (!function) return;
         for (int64_t n : {64, 101})

@@ -19,9 +19,8 @@ Expression identity(DType type, DType to) {
     return builder.finish();
 }
 
-void run_scan(const Expression& expression, Scan scan, const std::vector<int64_t>& sizes,
-              const std::vector<int64_t>& in_strides, int dim, const void* input, DType type, void* output,
-              DType out_type, int64_t* indices) {
+void run_scan(const Expression& expression, Scan scan, const std::vector<int64_t>& sizes, const std::vector<int64_t>& in_strides, int dim,
+              const void* input, DType type, void* output, DType out_type, int64_t* indices) {
     std::vector<int64_t> out(sizes.size()), index(sizes.size()), in(sizes.size());
     int64_t stride = 1;
     for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) {
@@ -45,24 +44,21 @@ void run_scan(const Expression& expression, Scan scan, const std::vector<int64_t
 }
 
 template <class T> void test_scans(DType type) {
-    const std::vector<std::vector<int64_t>> shapes = {{1},      {7},         {1000},    {5, 30},
-                                                      {200, 3}, {3, 40, 70}, {1, 5, 1}, {4, 0, 2}};
+    const std::vector<std::vector<int64_t>> shapes = {{1}, {7}, {1000}, {5, 30}, {200, 3}, {3, 40, 70}, {1, 5, 1}, {4, 0, 2}};
     for (const auto& sizes : shapes)
         for (int dim = 0; dim < static_cast<int>(sizes.size()); dim++)
             for (Scan scan : {Scan::Sum, Scan::Prod, Scan::Min, Scan::Max, Scan::LogSumExp}) {
                 if (scan == Scan::LogSumExp && !is_floating(type)) continue;
                 size_t d = static_cast<size_t>(dim);
                 int64_t inner = 1, outer = 1, length = sizes[d];
-                for (size_t i = 0; i < sizes.size(); i++)
-                    (i < d ? outer : i > d ? inner : length) *= i == d ? 1 : sizes[i];
+                for (size_t i = 0; i < sizes.size(); i++) (i < d ? outer : i > d ? inner : length) *= i == d ? 1 : sizes[i];
                 // The input lies backwards: its first dimension is the nearest in memory.
                 std::vector<int64_t> strides(sizes.size());
                 int64_t count = 1;
                 for (size_t i = 0; i < sizes.size(); count *= sizes[i], i++) strides[i] = count;
                 std::vector<T> input(static_cast<size_t>(count)), output(input), want(input);
                 std::vector<int64_t> indices(input.size() + 1, -1), want_indices(input.size(), -1);
-                for (T& value : input)
-                    value = static_cast<T>(static_cast<double>(random_bits() % 9) - (is_unsigned(type) ? 0 : 4));
+                for (T& value : input) value = static_cast<T>(static_cast<double>(random_bits() % 9) - (is_unsigned(type) ? 0 : 4));
                 if (is_floating(type) && scan != Scan::LogSumExp && scan != Scan::Prod)
                     for (size_t i = 3; i < input.size(); i += 50) input[i] = static_cast<T>(NAN);
                 auto offset_in = [&](int64_t flat) {
@@ -84,17 +80,13 @@ template <class T> void test_scans(DType type) {
                             if (!is_floating(type))
                                 whole_sum += static_cast<uint64_t>(static_cast<int64_t>(value)),
                                     whole_product *= static_cast<uint64_t>(static_cast<int64_t>(value));
-                            logarithm =
-                                k ? std::max(logarithm, value) + std::log1p(std::exp(-std::fabs(logarithm - value)))
-                                  : value;
-                            if (k == 0 || value != value ||
-                                (best == best && (scan == Scan::Max ? x >= best : x <= best)))
+                            logarithm = k ? std::max(logarithm, value) + std::log1p(std::exp(-std::fabs(logarithm - value))) : value;
+                            if (k == 0 || value != value || (best == best && (scan == Scan::Max ? x >= best : x <= best)))
                                 best = x, best_at = k;
                             size_t at = static_cast<size_t>(flat);
                             bool floating = is_floating(type);
-                            want[at] = scan == Scan::Sum ? (floating ? static_cast<T>(sum) : static_cast<T>(whole_sum))
-                                       : scan == Scan::Prod
-                                           ? (floating ? static_cast<T>(product) : static_cast<T>(whole_product))
+                            want[at] = scan == Scan::Sum         ? (floating ? static_cast<T>(sum) : static_cast<T>(whole_sum))
+                                       : scan == Scan::Prod      ? (floating ? static_cast<T>(product) : static_cast<T>(whole_product))
                                        : scan == Scan::LogSumExp ? static_cast<T>(logarithm)
                                                                  : best;
                             want_indices[at] = best_at;
@@ -116,14 +108,14 @@ void test_halves() {
     // Sums of a half run in double and are rounded where they are stored.
     std::vector<BFloat16> input(600), output(600);
     for (BFloat16& value : input) value = to_bfloat16(0.01f);
-    run_scan(identity(DType::BFloat16, DType::BFloat16), Scan::Sum, {600}, {1}, 0, input.data(), DType::BFloat16,
-             output.data(), DType::BFloat16, nullptr);
+    run_scan(identity(DType::BFloat16, DType::BFloat16), Scan::Sum, {600}, {1}, 0, input.data(), DType::BFloat16, output.data(),
+             DType::BFloat16, nullptr);
     for (size_t i = 0; i < 600; i++)
-        CHECK(to_float(output[i]) == to_float(to_bfloat16(static_cast<float>(static_cast<double>(to_float(input[0])) *
-                                                                             static_cast<double>(i + 1)))));
+        CHECK(to_float(output[i]) ==
+              to_float(to_bfloat16(static_cast<float>(static_cast<double>(to_float(input[0])) * static_cast<double>(i + 1)))));
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     test_scans<float>(DType::Float32);

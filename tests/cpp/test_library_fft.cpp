@@ -11,14 +11,13 @@
 using namespace kindling;
 using namespace kindling::library;
 
-template <class R>
-static void lengths() {
+template <class R> static void lengths() {
     using C = std::complex<R>;
     const double tolerance = std::is_same_v<R, double> ? 1e-13 : 2e-6;
     // Few rows are matrices, many are lanes of blocks, 19 are some of either. Rows of 97, 179, 257 and 1009 go through Bluestein's
     // convolution, as does one row of 37 or 61; as lanes 97 and 257 go through Rader's, and 179 cannot. 16 and 48 have the last
     // stages of rows; 2310 has every odd radix up to 11, 61 is the largest one.
-    for (int64_t n : {1,  2,  3,  4,   5,   6,   7,   8,   12,  16,  30,  31,  37,  48,  61,  64,  74,
+    for (int64_t n : {1,  2,   3,   4,   5,   6,   7,   8,   12,  16,  30,  31,  37,   48,   61,   64,  74,
                       97, 100, 128, 179, 210, 256, 257, 360, 512, 520, 578, 961, 1000, 1009, 1024, 2310})
         for (auto [outer, inner] : {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {2, 5}, {19, 1}, {1, 37}})
             for (bool forward : {true, false}) {
@@ -30,13 +29,10 @@ static void lengths() {
                 }
                 Fourier f{dtype_of<R>, outer, n, inner, forward, 0.5};
                 int64_t half = n / 2 + 1;
-                std::vector<C> x(static_cast<size_t>(outer * n * inner)), out(x.size()),
-                    part(static_cast<size_t>(outer * half * inner));
+                std::vector<C> x(static_cast<size_t>(outer * n * inner)), out(x.size()), part(static_cast<size_t>(outer * half * inner));
                 std::vector<R> real(x.size()), back(x.size());
-                for (C& v : x)
-                    v = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
-                for (R& v : real)
-                    v = static_cast<R>(draw::real());
+                for (C& v : x) v = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+                for (R& v : real) v = static_cast<R>(draw::real());
                 fft_complex(f, x.data(), out.data());
                 fft_from_real(f, real.data(), part.data());
                 Fourier reverse = f;
@@ -56,13 +52,12 @@ static void lengths() {
                             }
                             auto place = static_cast<size_t>((o * n + k) * inner + i);
                             worst = std::max(worst, std::abs(std::complex<double>(out[place]) - 0.5 * sum));
-                            worst_back = std::max(worst_back, std::abs(static_cast<double>(back[place]) -
-                                                                       static_cast<double>(real[place])));
+                            worst_back =
+                                std::max(worst_back, std::abs(static_cast<double>(back[place]) - static_cast<double>(real[place])));
                             if (k < half)
                                 worst_real = std::max(
-                                    worst_real, std::abs(std::complex<double>(
-                                                             part[static_cast<size_t>((o * half + k) * inner + i)]) -
-                                                         0.5 * real_sum));
+                                    worst_real,
+                                    std::abs(std::complex<double>(part[static_cast<size_t>((o * half + k) * inner + i)]) - 0.5 * real_sum));
                         }
                 double scale = std::sqrt(static_cast<double>(n));
                 CHECK(worst < tolerance * scale);

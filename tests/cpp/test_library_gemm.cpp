@@ -1,8 +1,8 @@
 // Matrix products against three plain loops: all dtypes, strides, batches, scales; and that an element's value does not
 // depend on the thread count or on the batch.
 #include <complex>
-#include <cstring>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "check.h"
@@ -21,29 +21,23 @@ struct Layout {
 };
 static Layout layout(int64_t batch, int64_t rows, int64_t columns) {
     switch (draw::integer(0, 2)) {
-    case 0:
-        return {columns, 1, rows * columns, batch * rows * columns};
-    case 1:
-        return {1, rows, rows * columns, batch * rows * columns};
-    default:
-        return {columns * 6, 3, rows * columns * 6, batch * rows * columns * 6};
+    case 0: return {columns, 1, rows * columns, batch * rows * columns};
+    case 1: return {1, rows, rows * columns, batch * rows * columns};
+    default: return {columns * 6, 3, rows * columns * 6, batch * rows * columns * 6};
     }
 }
 
-template <class T>
-static void products(int rounds) {
+template <class T> static void products(int rounds) {
     constexpr bool integral = std::is_integral_v<T>;
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 12, 13, 31, 32, 33, 64, 70, 129};
     for (int round = 0; round < rounds; ++round) {
         auto pick = [] { return sizes[draw::integer(0, 12)]; };
-        int64_t batch = draw::integer(1, 3), m = pick(), n = pick(),
-                k = round % 10 == 0 ? draw::integer(0, 600) : pick();
+        int64_t batch = draw::integer(1, 3), m = pick(), n = pick(), k = round % 10 == 0 ? draw::integer(0, 600) : pick();
         Layout la = layout(batch, m, k), lb = layout(batch, k, n), lo = layout(batch, m, n), lc = layout(batch, m, n);
         auto values = [&](int64_t count) {
             std::vector<double> v = draw::reals(count);
             if (integral)
-                for (double& x : v)
-                    x = static_cast<double>(draw::integer(std::is_unsigned_v<T> ? 0 : -3, 3));
+                for (double& x : v) x = static_cast<double>(draw::integer(std::is_unsigned_v<T> ? 0 : -3, 3));
             return v;
         };
         auto a = draw::as<T>(values(la.size)), b = draw::as<T>(values(lb.size)), c = draw::as<T>(values(lc.size));
@@ -71,9 +65,7 @@ static void products(int rounds) {
                         sum += draw::number(a[static_cast<size_t>(s * la.batch + i * la.row + p * la.column)]) *
                                draw::number(b[static_cast<size_t>(s * lb.batch + p * lb.row + j * lb.column)]);
                     sum *= scale[0];
-                    if (with_c)
-                        sum +=
-                            scale[1] * draw::number(c[static_cast<size_t>(s * lc.batch + i * lc.row + j * lc.column)]);
+                    if (with_c) sum += scale[1] * draw::number(c[static_cast<size_t>(s * lc.batch + i * lc.row + j * lc.column)]);
                     if constexpr (integral) sum = static_cast<double>(static_cast<T>(static_cast<int64_t>(sum)));
                     expected.push_back(sum);
                     got.push_back(out[static_cast<size_t>(s * lo.batch + i * lo.row + j * lo.column)]);
@@ -82,15 +74,12 @@ static void products(int rounds) {
     }
 }
 
-template <class R>
-static void complex_products() {
+template <class R> static void complex_products() {
     using C = std::complex<R>;
     int64_t m = 7, n = 9, k = 11;
     std::vector<C> a(77), b(99), out(63);
-    for (C& x : a)
-        x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
-    for (C& x : b)
-        x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+    for (C& x : a) x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
+    for (C& x : b) x = C(static_cast<R>(draw::real()), static_cast<R>(draw::real()));
     for (bool a_conjugate : {false, true})
         for (bool b_conjugate : {false, true}) {
             std::vector<C> c(out.size(), C(1, 2));
@@ -133,8 +122,7 @@ static void same_numbers() {
         gemm(g);
         return out;
     };
-    auto one = run(1, m, n, 1), four = run(4, m, n, 1), seven = run(7, m, n, 1), batch = run(3, m, n, 2),
-         part = run(1, 50, n, 1);
+    auto one = run(1, m, n, 1), four = run(4, m, n, 1), seven = run(7, m, n, 1), batch = run(3, m, n, 2), part = run(1, 50, n, 1);
     CHECK(one == four);
     CHECK(one == seven);
     CHECK(memcmp(one.data(), batch.data() + m * n, one.size() * sizeof(float)) == 0);
@@ -143,8 +131,7 @@ static void same_numbers() {
 }
 
 // Products that take several blocks each way: a corner of the result is the same numbers when it is computed alone.
-template <class T>
-static void blocks() {
+template <class T> static void blocks() {
     int64_t m = 400, n = 2100, k = 300, rows = 14, columns = 61;
     auto a = draw::as<T>(draw::reals(m * k)), b = draw::as<T>(draw::reals(k * n)), c = draw::as<T>(draw::reals(m * n));
     for (bool a_turned : {false, true})
@@ -176,13 +163,13 @@ static void blocks() {
 }
 
 // A right side that was packed before gives the numbers of one that lies in rows, whatever it was packed from.
-template <class T>
-static void panels() {
+template <class T> static void panels() {
     constexpr DType type = dtype_of<T>;
     for (int64_t m : {1, 5, 24, 61, 150})
         for (int64_t n : {5, 31, 64, 300})
             for (int64_t k : {0, 1, 40, 300}) {
-                auto a = draw::as<T>(draw::reals(2 * m * k)), b = draw::as<T>(draw::reals(2 * k * n)), c = draw::as<T>(draw::reals(2 * m * n));
+                auto a = draw::as<T>(draw::reals(2 * m * k)), b = draw::as<T>(draw::reals(2 * k * n)),
+                     c = draw::as<T>(draw::reals(2 * m * n));
                 std::vector<T> turned(b.size());
                 for (int64_t i = 0; i < 2 * k * n; ++i)
                     turned[static_cast<size_t>(i / (k * n) * k * n + i % n * k + i % (k * n) / n)] = b[static_cast<size_t>(i)];
@@ -226,8 +213,7 @@ static void tiles() {
         int64_t m, n, k;
     };
     std::vector<Shape> shapes = {{300, 200, 2100}, {40, 70, 5000}, {600, 1100, 96}, {70, 600, 4200}, {33, 65, 2049}};
-    for (int round = 0; round < 60; ++round)
-        shapes.push_back({draw::integer(5, 70), draw::integer(5, 70), draw::integer(1, 140)});
+    for (int round = 0; round < 60; ++round) shapes.push_back({draw::integer(5, 70), draw::integer(5, 70), draw::integer(1, 140)});
     for (const Shape& shape : shapes) {
         const auto [m, n, k] = shape;
         for (int layout = 0; layout < 4; ++layout)
@@ -268,7 +254,8 @@ static void tiles() {
                         int64_t expected = j < n ? 0 : -77;
                         if (j < n)
                             for (int64_t p = 0; p < k; ++p)
-                                expected += a8[static_cast<size_t>(i * a_row + p * a_column)] * b8[static_cast<size_t>(p * b_row + j * b_column)];
+                                expected +=
+                                    a8[static_cast<size_t>(i * a_row + p * a_column)] * b8[static_cast<size_t>(p * b_row + j * b_column)];
                         const auto at = static_cast<size_t>(i * (n + 2) + j);
                         wrong += whole ? sums[at] != expected : floats[at] != static_cast<float>(expected);
                     }

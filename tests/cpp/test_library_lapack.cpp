@@ -23,26 +23,18 @@ static double uniform() {
     seed ^= seed << 17;
     return static_cast<double>(seed >> 11) * 0x1p-53 * 2 - 1;
 }
-template <class T>
-constexpr bool complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-template <class T>
-static T draw() {
-    if constexpr (complex<T>)
-        return T(static_cast<typename T::value_type>(uniform()), static_cast<typename T::value_type>(uniform()));
-    else
-        return static_cast<T>(uniform());
+template <class T> constexpr bool complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+template <class T> static T draw() {
+    if constexpr (complex<T>) return T(static_cast<typename T::value_type>(uniform()), static_cast<typename T::value_type>(uniform()));
+    else return static_cast<T>(uniform());
 }
-template <class T>
-static T conj_of(T x) {
-    if constexpr (complex<T>)
-        return std::conj(x);
-    else
-        return x;
+template <class T> static T conj_of(T x) {
+    if constexpr (complex<T>) return std::conj(x);
+    else return x;
 }
 
 /// Column by column, as LAPACK has it.
-template <class T>
-struct Matrix {
+template <class T> struct Matrix {
     int64_t rows, columns;
     std::vector<T> data;
     Matrix(int64_t r, int64_t c) : rows(r), columns(c), data(static_cast<size_t>(std::max<int64_t>(r * c, 1))) {}
@@ -50,43 +42,36 @@ struct Matrix {
     T operator()(int64_t i, int64_t j) const { return data[static_cast<size_t>(j * rows + i)]; }
     static Matrix random(int64_t r, int64_t c) {
         Matrix m(r, c);
-        for (T& x : m.data)
-            x = draw<T>();
+        for (T& x : m.data) x = draw<T>();
         return m;
     }
     Matrix adjoint() const {
         Matrix m(columns, rows);
         for (int64_t i = 0; i < rows; ++i)
-            for (int64_t j = 0; j < columns; ++j)
-                m(j, i) = conj_of((*this)(i, j));
+            for (int64_t j = 0; j < columns; ++j) m(j, i) = conj_of((*this)(i, j));
         return m;
     }
     Matrix transpose() const {
         Matrix m(columns, rows);
         for (int64_t i = 0; i < rows; ++i)
-            for (int64_t j = 0; j < columns; ++j)
-                m(j, i) = (*this)(i, j);
+            for (int64_t j = 0; j < columns; ++j) m(j, i) = (*this)(i, j);
         return m;
     }
     Matrix head(int64_t r, int64_t c) const {
         Matrix m(r, c);
         for (int64_t i = 0; i < r; ++i)
-            for (int64_t j = 0; j < c; ++j)
-                m(i, j) = (*this)(i, j);
+            for (int64_t j = 0; j < c; ++j) m(i, j) = (*this)(i, j);
         return m;
     }
 };
-template <class T>
-static Matrix<T> operator*(const Matrix<T>& a, const Matrix<T>& b) {
+template <class T> static Matrix<T> operator*(const Matrix<T>& a, const Matrix<T>& b) {
     Matrix<T> c(a.rows, b.columns);
     for (int64_t j = 0; j < b.columns; ++j)
         for (int64_t k = 0; k < a.columns; ++k)
-            for (int64_t i = 0; i < a.rows; ++i)
-                c(i, j) += a(i, k) * b(k, j);
+            for (int64_t i = 0; i < a.rows; ++i) c(i, j) += a(i, k) * b(k, j);
     return c;
 }
-template <class T>
-static double distance(const Matrix<T>& a, const Matrix<T>& b) {
+template <class T> static double distance(const Matrix<T>& a, const Matrix<T>& b) {
     if (a.rows != b.rows || a.columns != b.columns) return 1e300;
     double most = 0;
     for (size_t i = 0; i < a.data.size(); ++i) {
@@ -95,16 +80,13 @@ static double distance(const Matrix<T>& a, const Matrix<T>& b) {
     }
     return most;
 }
-template <class T>
-static Matrix<T> identity(int64_t n) {
+template <class T> static Matrix<T> identity(int64_t n) {
     Matrix<T> m(n, n);
-    for (int64_t i = 0; i < n; ++i)
-        m(i, i) = 1;
+    for (int64_t i = 0; i < n; ++i) m(i, i) = 1;
     return m;
 }
 
-template <class T>
-static void factorisations() {
+template <class T> static void factorisations() {
     constexpr DType dtype = dtype_of<T>;
     using R = std::conditional_t<to_real(dtype) == DType::Float64, double, float>;
     const double tolerance = std::is_same_v<R, double> ? 1e-11 : 2e-3;
@@ -120,8 +102,7 @@ static void factorisations() {
         CHECK(distance(a * lu, identity<T>(n)) < tolerance * 100);
 
         M positive = a * a.adjoint();
-        for (int64_t i = 0; i < n; ++i)
-            positive(i, i) += T(1);
+        for (int64_t i = 0; i < n; ++i) positive(i, i) += T(1);
         for (char uplo : {'U', 'L'}) {
             M factor = positive;
             CHECK(lapack::potrf(dtype, uplo, n, factor.data.data(), n) == 0);
@@ -154,8 +135,7 @@ static void factorisations() {
             CHECK(lapack::syevd(dtype, 'V', uplo, n, vectors.data.data(), n, w.data()) == 0);
             M scaled = vectors;
             for (int64_t i = 0; i < n; ++i)
-                for (int64_t j = 0; j < n; ++j)
-                    scaled(i, j) *= T(w[static_cast<size_t>(j)]);
+                for (int64_t j = 0; j < n; ++j) scaled(i, j) *= T(w[static_cast<size_t>(j)]);
             CHECK(distance(hermitian * vectors, scaled) < tolerance * 10);
             CHECK(std::is_sorted(w.begin(), w.end()));
         }
@@ -179,8 +159,7 @@ static void factorisations() {
         CHECK(lapack::geqrf(dtype, m, n, qr.data.data(), m, tau.data()) == 0);
         M r(small, n), q = qr.head(m, small);
         for (int64_t i = 0; i < small; ++i)
-            for (int64_t j = i; j < n; ++j)
-                r(i, j) = qr(i, j);
+            for (int64_t j = i; j < n; ++j) r(i, j) = qr(i, j);
         CHECK(lapack::orgqr(dtype, m, small, small, q.data.data(), m, tau.data()) == 0);
         CHECK(distance(q * r, a) < tolerance);
         CHECK(distance(q.adjoint() * q, identity<T>(small)) < tolerance);
@@ -194,8 +173,7 @@ static void factorisations() {
             auto f = divide ? lapack::gesdd : lapack::gesvd;
             CHECK(f(dtype, 'S', m, n, work.data.data(), m, s.data(), u.data.data(), m, vt.data.data(), small) == 0);
             for (int64_t i = 0; i < m; ++i)
-                for (int64_t j = 0; j < small; ++j)
-                    u(i, j) *= T(s[static_cast<size_t>(j)]);
+                for (int64_t j = 0; j < small; ++j) u(i, j) *= T(s[static_cast<size_t>(j)]);
             CHECK(distance(u * vt, a) < tolerance);
             std::vector<R> alone(static_cast<size_t>(small));
             work = a;
@@ -209,24 +187,20 @@ static void factorisations() {
         for (int which = 0; which < 4; ++which) {
             M work = a, x(large, 2);
             for (int64_t i = 0; i < m; ++i)
-                for (int64_t j = 0; j < 2; ++j)
-                    x(i, j) = b(i, j);
+                for (int64_t j = 0; j < 2; ++j) x(i, j) = b(i, j);
             std::vector<int32_t> pivots(static_cast<size_t>(n));
             std::vector<R> s(static_cast<size_t>(small));
             int32_t rank = -1;
             R epsilon = std::is_same_v<R, double> ? R(1e-15) : R(1e-6);
-            int info = which == 0   ? lapack::gels(dtype, 'N', m, n, 2, work.data.data(), m, x.data.data(), large)
-                       : which == 1 ? lapack::gelsy(dtype, m, n, 2, work.data.data(), m, x.data.data(), large,
-                                                    pivots.data(), epsilon, &rank)
-                       : which == 2 ? lapack::gelsd(dtype, m, n, 2, work.data.data(), m, x.data.data(), large, s.data(),
-                                                    epsilon, &rank)
-                                    : lapack::gelss(dtype, m, n, 2, work.data.data(), m, x.data.data(), large, s.data(),
-                                                    epsilon, &rank);
+            int info = which == 0 ? lapack::gels(dtype, 'N', m, n, 2, work.data.data(), m, x.data.data(), large)
+                       : which == 1
+                           ? lapack::gelsy(dtype, m, n, 2, work.data.data(), m, x.data.data(), large, pivots.data(), epsilon, &rank)
+                       : which == 2 ? lapack::gelsd(dtype, m, n, 2, work.data.data(), m, x.data.data(), large, s.data(), epsilon, &rank)
+                                    : lapack::gelss(dtype, m, n, 2, work.data.data(), m, x.data.data(), large, s.data(), epsilon, &rank);
             CHECK(info == 0);
             CHECK(which == 0 || rank == small);
             M product = a * x.head(n, 2);
-            for (size_t i = 0; i < product.data.size(); ++i)
-                product.data[i] -= b.data[i];
+            for (size_t i = 0; i < product.data.size(); ++i) product.data[i] -= b.data[i];
             CHECK(distance(a.adjoint() * product, M(n, 2)) < tolerance * 20);
         }
     }
@@ -236,8 +210,7 @@ static void factorisations() {
     CHECK(lapack::potrf(dtype, 'L', 3, singular.data.data(), 3) == 1);
 }
 
-template <class T>
-static void triangular(bool large) {
+template <class T> static void triangular(bool large) {
     constexpr DType dtype = dtype_of<T>;
     using M = Matrix<T>;
     for (char side : {'L', 'R'})
@@ -246,10 +219,8 @@ static void triangular(bool large) {
                 for (char diag : {'N', 'U'}) {
                     int64_t m = large ? 70 : 6, n = large ? 66 : 4, size = side == 'L' ? m : n;
                     M a = M::random(size, size), b = M::random(m, n);
-                    for (T& x : a.data)
-                        x *= T(0.1);
-                    for (int64_t i = 0; i < size; ++i)
-                        a(i, i) += T(2);
+                    for (T& x : a.data) x *= T(0.1);
+                    for (int64_t i = 0; i < size; ++i) a(i, i) += T(2);
                     M full = a; // what the call sees of it
                     for (int64_t i = 0; i < size; ++i)
                         for (int64_t j = 0; j < size; ++j) {
@@ -262,20 +233,28 @@ static void triangular(bool large) {
                     lapack::trsm(dtype, side, uplo, trans, diag, m, n, a.data.data(), size, x.data.data(), m);
                     double off = side == 'L' ? distance(full * x, b) : distance(x * full, b);
                     double scale = 1;
-                    for (T value : x.data)
-                        scale = std::max(scale, static_cast<double>(std::abs(value)));
+                    for (T value : x.data) scale = std::max(scale, static_cast<double>(std::abs(value)));
                     CHECK(off < (to_real(dtype) == DType::Float64 ? 1e-12 : 1e-4) * scale);
                 }
 }
 
 /// QR of our own, which needs no library: shapes around those at which columns are split, the whole of Q, numbers whose squares are none.
-template <class T>
-static void reflected() {
+template <class T> static void reflected() {
     constexpr DType dtype = dtype_of<T>;
     using M = Matrix<T>;
     const double unit = std::numeric_limits<T>::epsilon();
     const T far = std::ldexp(T{1}, std::numeric_limits<T>::max_exponent - 10);
-    for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {1, 9}, {9, 1}, {7, 5}, {16, 16}, {17, 40}, {40, 17}, {33, 33}, {70, 130}, {150, 150}, {300, 20}})
+    for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1},
+                        {1, 9},
+                        {9, 1},
+                        {7, 5},
+                        {16, 16},
+                        {17, 40},
+                        {40, 17},
+                        {33, 33},
+                        {70, 130},
+                        {150, 150},
+                        {300, 20}})
         for (T size : {T{1}, far, 1 / far}) {
             M a = M::random(m, n), qr = a;
             for (T& x : qr.data) x *= size;
@@ -303,9 +282,9 @@ static void reflected() {
     CHECK(distance(none, identity<T>(30).head(30, 20)) == 0);
 }
 
-/// Cholesky of our own, which needs no library: both triangles, sizes around those at which it is divided, a leading dimension that is larger.
-template <class T>
-static void positive() {
+/// Cholesky of our own, which needs no library: both triangles, sizes around those at which it is divided, a leading dimension that is
+/// larger.
+template <class T> static void positive() {
     constexpr DType dtype = dtype_of<T>;
     using M = Matrix<T>;
     for (int64_t n : {1, 16, 17, 33, 130, 300})

@@ -33,8 +33,7 @@ static void steps() {
             const int64_t count = n - std::count(mask.begin(), mask.end(), 0);
             for (int64_t item : {1, 2, 4, 8, 16}) {
                 std::vector<char> from(static_cast<size_t>(n * item)), expected;
-                for (char& byte : from)
-                    byte = static_cast<char>(draw::integer(0, 255));
+                for (char& byte : from) byte = static_cast<char>(draw::integer(0, 255));
                 for (int64_t i = 0; i < n; i++)
                     if (mask[static_cast<size_t>(i)])
                         expected.insert(expected.end(), from.begin() + i * item, from.begin() + (i + 1) * item);
@@ -51,8 +50,7 @@ static void steps() {
                         expected.insert(expected.end(), row, row + outer);
                         expected.push_back(column + i);
                     }
-                const int64_t* end =
-                    set->places(to.data(), to.data() + count * (outer + 1), mask.data(), n, row, outer, column);
+                const int64_t* end = set->places(to.data(), to.data() + count * (outer + 1), mask.data(), n, row, outer, column);
                 CHECK(end == to.data() + count * (outer + 1));
                 expected.resize(to.size(), 77);
                 CHECK(to == expected);
@@ -68,8 +66,7 @@ static void whole_masks() {
                                                       {2, 3, 0},  {70000, 1}, {4200000},       {70000, 61}};
     for (const auto& shape : shapes) {
         int64_t n = 1;
-        for (int64_t size : shape)
-            n *= size;
+        for (int64_t size : shape) n *= size;
         const std::vector<char> mask = draw_mask(n, 7);
         const Mask counted(mask.data(), n);
         std::vector<int64_t> flat;
@@ -88,10 +85,8 @@ static void whole_masks() {
         counted.places(ndim, shape.data(), places.data());
         CHECK(places == expected);
         std::vector<int32_t> from(static_cast<size_t>(n)), taken(flat.size() + 1, -7), chosen;
-        for (size_t i = 0; i < from.size(); i++)
-            from[i] = static_cast<int32_t>(3 * i);
-        for (int64_t each : flat)
-            chosen.push_back(static_cast<int32_t>(3 * each));
+        for (size_t i = 0; i < from.size(); i++) from[i] = static_cast<int32_t>(3 * i);
+        for (int64_t each : flat) chosen.push_back(static_cast<int32_t>(3 * each));
         chosen.push_back(-7);
         counted.take(from.data(), 4, taken.data());
         CHECK(taken == chosen);

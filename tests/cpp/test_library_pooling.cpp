@@ -13,8 +13,7 @@
 using namespace kindling;
 using namespace kindling::library;
 
-template <class T>
-static void two_dimensions(int rounds) {
+template <class T> static void two_dimensions(int rounds) {
     for (int round = 0; round < rounds; ++round) {
         Pooling p{};
         p.dtype = dtype_of<T>;
@@ -47,10 +46,8 @@ static void two_dimensions(int rounds) {
                     size_t best_place = 0;
                     std::vector<size_t> places;
                     int64_t with_padding = 0;
-                    for (int64_t a = i * p.stride[0] - p.padding[0]; a < i * p.stride[0] - p.padding[0] + p.kernel[0];
-                         ++a)
-                        for (int64_t b = j * p.stride[1] - p.padding[1];
-                             b < j * p.stride[1] - p.padding[1] + p.kernel[1]; ++b) {
+                    for (int64_t a = i * p.stride[0] - p.padding[0]; a < i * p.stride[0] - p.padding[0] + p.kernel[0]; ++a)
+                        for (int64_t b = j * p.stride[1] - p.padding[1]; b < j * p.stride[1] - p.padding[1] + p.kernel[1]; ++b) {
                             if (a < p.in[0] + p.padding[0] && b < p.in[1] + p.padding[1]) ++with_padding;
                             if (a < 0 || b < 0 || a >= p.in[0] || b >= p.in[1]) continue;
                             auto place = static_cast<size_t>(n * in_space + a * p.in[1] + b);
@@ -67,8 +64,7 @@ static void two_dimensions(int rounds) {
                     e_most.push_back(best);
                     e_mean.push_back(sum / divisor);
                     e_most_grad[best_place] += grad;
-                    for (size_t place : places)
-                        e_mean_grad[place] += grad / divisor;
+                    for (size_t place : places) e_mean_grad[place] += grad / divisor;
                 }
         CHECK(draw::close(most, e_most));
         CHECK(draw::close(mean, e_mean));
@@ -78,8 +74,7 @@ static void two_dimensions(int rounds) {
 }
 
 // Rows of many windows, with dilation, equal values, infinities and nan, against the definition.
-template <class T>
-static void maxima(int rounds) {
+template <class T> static void maxima(int rounds) {
     for (int round = 0; round < rounds; ++round) {
         Pooling p{};
         p.dtype = dtype_of<T>;

@@ -28,33 +28,22 @@ static const Expected table[] = {
 
 static uint64_t fnv(const unsigned char* data, size_t size) {
     uint64_t value = 14695981039346656037u;
-    for (size_t i = 0; i < size; ++i)
-        value = (value ^ data[i]) * 1099511628211u;
+    for (size_t i = 0; i < size; ++i) value = (value ^ data[i]) * 1099511628211u;
     return value;
 }
 
 static void fill(Kind kind, const RandomOut& out, double a, double b, Generator& generator) {
     switch (kind) {
-    case Uniform:
-        return fill_uniform(out, a, b, generator);
-    case Normal:
-        return fill_normal(out, a, b, generator);
-    case LogNormal:
-        return fill_log_normal(out, a, b, generator);
-    case Cauchy:
-        return fill_cauchy(out, a, b, generator);
-    case Exponential:
-        return fill_exponential(out, a, generator);
-    case Bernoulli:
-        return fill_bernoulli(out, a, generator);
-    case Geometric:
-        return fill_geometric(out, a, generator);
-    case Random:
-        return fill_random(out, generator);
-    case RandomRange:
-        return fill_random(out, static_cast<int64_t>(a), static_cast<uint64_t>(b), generator);
-    case Permutation:
-        return fill_permutation(out.data, out.dtype, out.count, generator);
+    case Uniform: return fill_uniform(out, a, b, generator);
+    case Normal: return fill_normal(out, a, b, generator);
+    case LogNormal: return fill_log_normal(out, a, b, generator);
+    case Cauchy: return fill_cauchy(out, a, b, generator);
+    case Exponential: return fill_exponential(out, a, generator);
+    case Bernoulli: return fill_bernoulli(out, a, generator);
+    case Geometric: return fill_geometric(out, a, generator);
+    case Random: return fill_random(out, generator);
+    case RandomRange: return fill_random(out, static_cast<int64_t>(a), static_cast<uint64_t>(b), generator);
+    case Permutation: return fill_permutation(out.data, out.dtype, out.count, generator);
     }
 }
 
@@ -87,14 +76,12 @@ int main() {
     source.normal_double();
     source.get_state(state);
     target.set_state(state, sizeof state);
-    for (int i = 0; i < 2000; ++i)
-        CHECK(source.normal_double() == target.normal_double());
+    for (int i = 0; i < 2000; ++i) CHECK(source.normal_double() == target.normal_double());
     CHECK(target.initial_seed() == 11);
     CHECK_THROWS(target.set_state(state, 100), "RNG state size to be 100");
     state[8] = 0xff;
     CHECK_THROWS(target.set_state(state, sizeof state), "Invalid mt19937 state");
-    CHECK_THROWS(fill_uniform({flat, DType::Int32, 1}, 0, 1, source),
-                 "\"uniform_kernel_cpu\" not implemented for 'Int'");
+    CHECK_THROWS(fill_uniform({flat, DType::Int32, 1}, 0, 1, source), "\"uniform_kernel_cpu\" not implemented for 'Int'");
 
     // Seeded by the system at its first use; what it draws follows from that seed.
     Generator fresh(default_generator().initial_seed());

@@ -13,8 +13,7 @@ using namespace kindling::library;
 
 static double dot(const std::vector<double>& a, const std::vector<double>& b) {
     double sum = 0;
-    for (size_t i = 0; i < a.size(); ++i)
-        sum += a[i] * b[i];
+    for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
     return sum;
 }
 
@@ -37,8 +36,7 @@ static void maps() {
         resample_gradient(r, g.data(), gx.data());
         CHECK(std::abs(dot(y, g) - dot(x, gx)) < 1e-11);
         resample(r, one.data(), ones.data());
-        for (double v : ones)
-            CHECK(std::abs(v - 1) < 1e-12);
+        for (double v : ones) CHECK(std::abs(v - 1) < 1e-12);
     }
 }
 
@@ -79,15 +77,13 @@ static void grids() {
             in *= g.in[d], points *= g.out[d], out *= g.out[d];
         }
         auto x = draw::reals(in), grid = draw::reals(points * g.dims), go = draw::reals(out);
-        for (double& v : grid)
-            v *= 1.3;
+        for (double& v : grid) v *= 1.3;
         std::vector<double> y(go.size()), gx(x.size()), gg(grid.size()), moved(y.size());
         grid_sample(g, x.data(), grid.data(), y.data());
         grid_sample_gradient(g, go.data(), x.data(), grid.data(), gx.data(), gg.data());
         CHECK(std::abs(dot(y, go) - dot(x, gx)) < 1e-11);
         if (g.mode == GridMode::Nearest) {
-            for (double v : gg)
-                CHECK(v == 0);
+            for (double v : gg) CHECK(v == 0);
             continue;
         }
         // The grid's gradient against a central difference, where no kink lies in between.

@@ -12,25 +12,21 @@
 using namespace kindling;
 using namespace kindling::library;
 
-template <class T>
-static bool before(T a, T b) {
+template <class T> static bool before(T a, T b) {
     double x = draw::number(a), y = draw::number(b);
     return x < y || (std::isnan(y) && !std::isnan(x));
 }
 
-template <class T>
-static void orders() {
+template <class T> static void orders() {
     constexpr bool floating = !std::is_integral_v<T>;
     for (int64_t n : {1, 2, 17, 49, 100, 511, 512, 2000})
         for (int64_t inner : {1, 3}) {
             int64_t outer = 2;
             std::vector<double> values(static_cast<size_t>(outer * n * inner));
             for (double& v : values)
-                v = static_cast<double>(draw::integer(std::is_signed_v<T> || floating ? -20 : 0, 20)) *
-                    (floating ? 0.5 : 1);
+                v = static_cast<double>(draw::integer(std::is_signed_v<T> || floating ? -20 : 0, 20)) * (floating ? 0.5 : 1);
             if (floating)
-                for (int i = 0; i < 3; ++i)
-                    values[static_cast<size_t>(draw::integer(0, outer * n * inner - 1))] = std::nan("");
+                for (int i = 0; i < 3; ++i) values[static_cast<size_t>(draw::integer(0, outer * n * inner - 1))] = std::nan("");
             auto x = draw::as<T>(values);
             std::vector<T> sorted(x.size()), chosen(static_cast<size_t>(outer * inner)), top(x.size());
             std::vector<int64_t> indices(x.size()), index(chosen.size()), top_index(x.size());
@@ -44,25 +40,21 @@ static void orders() {
                     for (int64_t c = 0; c < inner; ++c) {
                         auto at = [&](int64_t i) { return static_cast<size_t>((o * n + i) * inner + c); };
                         std::vector<int64_t> expected(static_cast<size_t>(n));
-                        for (int64_t i = 0; i < n; ++i)
-                            expected[static_cast<size_t>(i)] = i;
+                        for (int64_t i = 0; i < n; ++i) expected[static_cast<size_t>(i)] = i;
                         std::stable_sort(expected.begin(), expected.end(), [&](int64_t a, int64_t b) {
                             return descending ? before(x[at(b)], x[at(a)]) : before(x[at(a)], x[at(b)]);
                         });
                         for (int64_t i = 0; i < n; ++i) {
                             CHECK(indices[at(i)] == expected[static_cast<size_t>(i)]);
-                            CHECK(!before(sorted[at(i)], x[at(indices[at(i)])]) &&
-                                  !before(x[at(indices[at(i)])], sorted[at(i)]));
+                            CHECK(!before(sorted[at(i)], x[at(indices[at(i)])]) && !before(x[at(indices[at(i)])], sorted[at(i)]));
                         }
                         for (int64_t i = 0; i < k; ++i) {
                             auto place = static_cast<size_t>((o * k + i) * inner + c);
                             CHECK(!before(top[place], sorted[at(i)]) && !before(sorted[at(i)], top[place]));
-                            CHECK(!before(x[at(top_index[place])], top[place]) &&
-                                  !before(top[place], x[at(top_index[place])]));
+                            CHECK(!before(x[at(top_index[place])], top[place]) && !before(top[place], x[at(top_index[place])]));
                         }
                         if (!descending) {
-                            T value = chosen[static_cast<size_t>(o * inner + c)],
-                              there = x[at(index[static_cast<size_t>(o * inner + c)])];
+                            T value = chosen[static_cast<size_t>(o * inner + c)], there = x[at(index[static_cast<size_t>(o * inner + c)])];
                             CHECK(!before(value, sorted[at(k - 1)]) && !before(sorted[at(k - 1)], value));
                             CHECK(!before(value, there) && !before(there, value));
                         }
@@ -103,8 +95,7 @@ int main() {
     int64_t kinds[5], inverse[5], counts[5];
     CHECK(unique_sorted(DType::Int64, 5, modes, kinds, inverse, counts) == 3);
     CHECK(kinds[0] == 1 && kinds[1] == 2 && kinds[2] == 3 && counts[0] == 2 && counts[1] == 1 && counts[2] == 2);
-    for (int i = 0; i < 5; ++i)
-        CHECK(kinds[inverse[i]] == modes[i]);
+    for (int i = 0; i < 5; ++i) CHECK(kinds[inverse[i]] == modes[i]);
     int64_t runs[] = {1, 1, 2, 1, 1};
     CHECK(unique_consecutive(DType::Int64, 5, runs, kinds, inverse, counts) == 3);
     CHECK(kinds[1] == 2 && counts[0] == 2 && counts[2] == 2 && inverse[4] == 2);
@@ -119,7 +110,6 @@ int main() {
     CHECK(places[0] == 0 && places[1] == 1 && places[2] == 3 && places[3] == 4 && places[4] == 4);
     search_sorted(DType::Float64, 1, 4, true, edges, nullptr, 5, wanted, true, places);
     CHECK(places[0] == 0 && places[1] == 3 && places[2] == 4 && places[3] == 4 && places[4] == 4);
-    CHECK_THROWS(sort({DType::Complex64, 1, 1, 1}, edges, nullptr, nullptr, false),
-                 "not implemented for 'ComplexFloat'");
+    CHECK_THROWS(sort({DType::Complex64, 1, 1, 1}, edges, nullptr, nullptr, false), "not implemented for 'ComplexFloat'");
     return finish("sorting");
 }

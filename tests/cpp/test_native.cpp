@@ -31,8 +31,7 @@ using namespace kindling;
 
 namespace {
 
-void run_flat(const Expression& expression, std::vector<std::vector<float>>& outputs,
-              std::vector<std::vector<float>>& inputs) {
+void run_flat(const Expression& expression, std::vector<std::vector<float>>& outputs, std::vector<std::vector<float>>& inputs) {
     int64_t n = static_cast<int64_t>(outputs[0].size()), stride = 4;
     std::vector<LoopOperand> operands;
     for (auto* arrays : {&outputs, &inputs})
@@ -160,8 +159,7 @@ void test_refused() {
     }
     int status = 0;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
-    if (WEXITSTATUS(status) == 2)
-        std::fprintf(stderr, "refused memory: not run, because this system has no seccomp filters\n");
+    if (WEXITSTATUS(status) == 2) std::fprintf(stderr, "refused memory: not run, because this system has no seccomp filters\n");
     else CHECK(WEXITSTATUS(status) == 0);
 }
 
@@ -178,8 +176,7 @@ void test_trace() {
     close(file);
     unlink(path);
     CHECK(size > 0);
-    for (const char* word : {"Sigmoid", "lanes", "assembly", "ret", "compiled in"})
-        CHECK(text.find(word) != std::string::npos);
+    for (const char* word : {"Sigmoid", "lanes", "assembly", "ret", "compiled in"}) CHECK(text.find(word) != std::string::npos);
 }
 
 /// Large results of a single step are written past the caches by machine code; where they do not begin at a whole line, or
@@ -192,8 +189,11 @@ void test_past_cache() {
     auto build = [](int which) {
         ExpressionBuilder builder;
         Sym a = builder.input(DType::Float32), b = builder.input(DType::Float32), c = builder.input(DType::Bool);
-        builder.output(which == 0 ? a + b : which == 1 ? where(c, a, b) : which == 2 ? a * 0.7
-                       : which == 3 ? cast(a, DType::Float64) : cast(a, which == 4 ? DType::BFloat16 : DType::Float16));
+        builder.output(which == 0   ? a + b
+                       : which == 1 ? where(c, a, b)
+                       : which == 2 ? a * 0.7
+                       : which == 3 ? cast(a, DType::Float64)
+                                    : cast(a, which == 4 ? DType::BFloat16 : DType::Float16));
         return builder.finish();
     };
     for (int which = 0; which < 6; which++) {
@@ -203,8 +203,10 @@ void test_past_cache() {
         auto execute = [&](NativeMode mode, int64_t offset) {
             std::vector<char> memory(static_cast<size_t>(n * item + 256), 77);
             char* begin = memory.data() + 64 + (-reinterpret_cast<intptr_t>(memory.data()) & 63) + offset;
-            const LoopOperand operands[] = {{begin, type, strides}, {x.data(), DType::Float32, strides + 1},
-                                            {y.data(), DType::Float32, strides + 2}, {choice.data(), DType::Bool, strides + 3}};
+            const LoopOperand operands[] = {{begin, type, strides},
+                                            {x.data(), DType::Float32, strides + 1},
+                                            {y.data(), DType::Float32, strides + 2},
+                                            {choice.data(), DType::Bool, strides + 3}};
             LoopKernel kernel;
             kernel.expression = &expression;
             kernel.ndim = 1;
@@ -285,8 +287,7 @@ void test_many() {
     }
     longer.output(y);
     Expression large = longer.finish();
-    std::vector<std::vector<float>> two{ramp(100), ramp(100, 1)}, a{std::vector<float>(100)},
-        b{std::vector<float>(100)};
+    std::vector<std::vector<float>> two{ramp(100), ramp(100, 1)}, a{std::vector<float>(100)}, b{std::vector<float>(100)};
     set_native(NativeMode::Off);
     run_flat(large, a, two);
     set_native(NativeMode::Always);
@@ -316,15 +317,14 @@ void time_compilation() {
             clock_gettime(CLOCK_MONOTONIC, &begin);
             run_flat(expression, out, in);
             clock_gettime(CLOCK_MONOTONIC, &end);
-            times.push_back(static_cast<double>(end.tv_sec - begin.tv_sec) * 1e6 +
-                            static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-3);
+            times.push_back(static_cast<double>(end.tv_sec - begin.tv_sec) * 1e6 + static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-3);
         }
         std::sort(times.begin(), times.end());
         std::printf("%10d  %9.1f  %15.2f\n", operations, times[15], times[15] / operations);
     }
 }
 
-}  // namespace
+} // namespace
 
 int main(int count, char** arguments) {
     if (count > 1 && !std::strcmp(arguments[1], "--time")) {

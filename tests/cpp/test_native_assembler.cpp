@@ -47,7 +47,7 @@ std::vector<std::string> disassembled(const std::vector<uint8_t>& code) {
             if (second == std::string::npos) continue;
             std::string offset = text.substr(0, text.find(':'));
             std::string instruction = tidy(text.substr(second + 1));
-            if (instruction.rfind("{evex} ", 0) == 0) instruction = instruction.substr(7);  // where VEX would do
+            if (instruction.rfind("{evex} ", 0) == 0) instruction = instruction.substr(7); // where VEX would do
             lines.push_back(tidy(offset) + ": " + instruction);
         }
         pclose(pipe);
@@ -95,8 +95,7 @@ void test_forms(bool evex) {
         const int immediate = row.flags & Is4 ? 13 : 0x61;
         for (int bytes : {16, 32, 64}) {
             if (bytes == 64 && !is_evex) continue;
-            if ((row.flags & (Masks | Scalar)) && form != Form::BroadcastSs && form != Form::BroadcastSd && bytes != 16)
-                continue;
+            if ((row.flags & (Masks | Scalar)) && form != Form::BroadcastSs && form != Form::BroadcastSd && bytes != 16) continue;
             if ((form == Form::BroadcastSd || form == Form::PermPs) && bytes == 16) continue;
             if (row.flags & Extract && bytes != 32) continue;
             if (is_evex && (row.flags & Extract)) continue;
@@ -114,16 +113,14 @@ void test_forms(bool evex) {
                     if (is_evex && !(row.flags & FromMask)) {
                         bool zero = k & 1 && !(row.flags & ToMask);
                         bool may_zero = !(row.flags & Store) || !zero;
-                        if (may_zero)
-                            assembler.emit(form, bytes, reg, source, Place::of(other), immediate, k + 1, zero);
+                        if (may_zero) assembler.emit(form, bytes, reg, source, Place::of(other), immediate, k + 1, zero);
                     }
                 }
                 if (register_only) continue;
-                if (row.digit >= 0 && !is_evex) continue;  // VEX shifts read registers only
-                const Place places[] = {Place::at(Rcx, 0), Place::at(Rbp, 0), Place::at(Rsp, 8), Place::at(R12, 64),
-                                        Place::at(R13, 0x1238), Place::at(Rbx, -128), Place::at(Rdi, 2048),
-                                        Place::at(Rax, Rcx, 4), Place::at(R8, R14, 8), Place::at(R13, Rax, 1),
-                                        Place::at(R9, R12, 2)};
+                if (row.digit >= 0 && !is_evex) continue; // VEX shifts read registers only
+                const Place places[] = {Place::at(Rcx, 0),      Place::at(Rbp, 0),      Place::at(Rsp, 8),    Place::at(R12, 64),
+                                        Place::at(R13, 0x1238), Place::at(Rbx, -128),   Place::at(Rdi, 2048), Place::at(Rax, Rcx, 4),
+                                        Place::at(R8, R14, 8),  Place::at(R13, Rax, 1), Place::at(R9, R12, 2)};
                 for (const Place& place : places) {
                     assembler.emit(form, bytes, reg, source, place, immediate);
                     tried++;
@@ -180,7 +177,8 @@ void test_general() {
     jumps.jump_back(Condition::Above, 3);
     jumps.jump_back(Condition::Less, 3);
     jumps.jump_back(Condition::GreaterEqual, 3);
-    for (Condition condition : {Condition::Sign, Condition::NotSign, Condition::Parity, Condition::NotParity, Condition::LessEqual, Condition::Greater})
+    for (Condition condition :
+         {Condition::Sign, Condition::NotSign, Condition::Parity, Condition::NotParity, Condition::LessEqual, Condition::Greater})
         jumps.jump_back(condition, 3);
     jumps.jump_back(9);
     compare(jumps, text);
@@ -190,11 +188,12 @@ void test_integers() {
     Assembler assembler(false);
     std::string listing;
     assembler.listing = &listing;
-    const Place places[] = {Place::at(Rcx, 0), Place::at(R13, 8), Place::at(Rsp, 4096), Place::at(Rdx, R9, 8), Place::at(R12, -8),
-                            Place::of(Rax), Place::of(Rsi), Place::of(R11)};
+    const Place places[] = {Place::at(Rcx, 0),  Place::at(R13, 8), Place::at(Rsp, 4096), Place::at(Rdx, R9, 8),
+                            Place::at(R12, -8), Place::of(Rax),    Place::of(Rsi),       Place::of(R11)};
     for (General reg : {Rax, Rbx, Rbp, Rsi, R8, R12, R15}) {
         for (const Place& place : places) {
-            for (Arithmetic op : {Arithmetic::Add, Arithmetic::Or, Arithmetic::And, Arithmetic::Sub, Arithmetic::Xor, Arithmetic::Compare}) {
+            for (Arithmetic op :
+                 {Arithmetic::Add, Arithmetic::Or, Arithmetic::And, Arithmetic::Sub, Arithmetic::Xor, Arithmetic::Compare}) {
                 assembler.operate(op, reg, place);
                 for (int32_t value : {5, -128, 128, -70000}) assembler.operate(op, place, value);
                 assembler.operate(op, place, 1, 1);
@@ -227,7 +226,8 @@ void test_integers() {
     relative.operate(Arithmetic::Compare, constant, 1000);
     CHECK(relative.constants.size() == 4);
     for (const Assembler::Distance& distance : relative.constants)
-        for (int i = 0; i < 4; i++) relative.code[static_cast<size_t>(distance.place + i)] = static_cast<uint8_t>((0x100 - distance.after) >> (8 * i));
+        for (int i = 0; i < 4; i++)
+            relative.code[static_cast<size_t>(distance.place + i)] = static_cast<uint8_t>((0x100 - distance.after) >> (8 * i));
     int found = 0;
     for (const std::string& text : disassembled(relative.code)) found += text.find("[rip+") != std::string::npos;
     CHECK(found == 4);
@@ -245,12 +245,11 @@ void test_distances() {
     CHECK(lines.size() > 3 && lines[3].find("[rip+0x1]") != std::string::npos);
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     if (std::system("objdump --version > /dev/null 2>&1") != 0) {
-        std::fprintf(stderr,
-                     "test_native_assembler: not run, because there is no objdump (binutils) to compare with\n");
+        std::fprintf(stderr, "test_native_assembler: not run, because there is no objdump (binutils) to compare with\n");
         return 0;
     }
     test_forms(false);

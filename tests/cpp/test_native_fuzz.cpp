@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "core/error.h"
@@ -37,23 +37,22 @@ int below(int n) { return static_cast<int>(bits() % static_cast<uint64_t>(n)); }
 bool chance(int percent) { return below(100) < percent; }
 double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
 
-const DType dtypes[] = {DType::Float32, DType::Float32, DType::Float32, DType::Float32,  DType::Float64,
-                        DType::Float64, DType::Float16, DType::BFloat16, DType::Int32,   DType::Int64,
-                        DType::UInt8,   DType::Int8,    DType::Int16,    DType::UInt16,  DType::UInt32,
-                        DType::UInt64,  DType::Bool,    DType::Complex64};
+const DType dtypes[] = {DType::Float32, DType::Float32,  DType::Float32, DType::Float32, DType::Float64, DType::Float64,
+                        DType::Float16, DType::BFloat16, DType::Int32,   DType::Int64,   DType::UInt8,   DType::Int8,
+                        DType::Int16,   DType::UInt16,   DType::UInt32,  DType::UInt64,  DType::Bool,    DType::Complex64};
 
 double number() {
     switch (below(12)) {
-        case 0: return 0.0;
-        case 1: return -0.0;
-        case 2: return std::numeric_limits<double>::infinity() * (chance(50) ? 1 : -1);
-        case 3: return std::numeric_limits<double>::quiet_NaN();
-        case 4: return std::ldexp(uniform() - 0.5, below(600) - 300);
-        case 5: return std::ldexp(uniform() - 0.5, below(80) - 40);
-        case 6: return std::ldexp(uniform(), -below(160));
-        case 7: return below(41) - 20;
-        case 8: return (uniform() - 0.5) * 4e6;
-        default: return (uniform() - 0.5) * 8;
+    case 0: return 0.0;
+    case 1: return -0.0;
+    case 2: return std::numeric_limits<double>::infinity() * (chance(50) ? 1 : -1);
+    case 3: return std::numeric_limits<double>::quiet_NaN();
+    case 4: return std::ldexp(uniform() - 0.5, below(600) - 300);
+    case 5: return std::ldexp(uniform() - 0.5, below(80) - 40);
+    case 6: return std::ldexp(uniform(), -below(160));
+    case 7: return below(41) - 20;
+    case 8: return (uniform() - 0.5) * 4e6;
+    default: return (uniform() - 0.5) * 8;
     }
 }
 
@@ -106,8 +105,7 @@ bool same(DType type, const char* a, const char* b) {
 Sym random_value(const std::vector<Sym>& values) {
     // Later values more often: chains rather than bushes.
     size_t n = values.size();
-    size_t at =
-        chance(60) && n > 4 ? n - 1 - static_cast<size_t>(below(4)) : static_cast<size_t>(below(static_cast<int>(n)));
+    size_t at = chance(60) && n > 4 ? n - 1 - static_cast<size_t>(below(4)) : static_cast<size_t>(below(static_cast<int>(n)));
     return values[at];
 }
 
@@ -130,10 +128,10 @@ Expression random_expression(Primitive wanted, int size, int most_outputs, bool 
     if (chance(10)) values.push_back(builder.index(0));
     for (int i = 0; i < size; i++) {
         Primitive primitive = i == 0 ? wanted : static_cast<Primitive>(below(primitive_count));
-        if (primitive == Primitive::RowSum || primitive == Primitive::RowMax) continue;  // of row kernels
+        if (primitive == Primitive::RowSum || primitive == Primitive::RowMax) continue; // of row kernels
         Sym x = random_value(values), y = random_value(values), z = random_value(values);
         if (rows && chance(20) && is_floating(x.dtype()) && !is_complex(values[0].dtype())) {
-            x = x + cast(values[0], x.dtype());  // what is folded lies along the row
+            x = x + cast(values[0], x.dtype()); // what is folded lies along the row
             values.push_back(chance(60) ? row_sum(x) : row_max(x));
             values.push_back(chance(50) ? y - like(y, 1) : values.back());
             continue;
@@ -158,27 +156,25 @@ Expression random_expression(Primitive wanted, int size, int most_outputs, bool 
                 values.push_back(Sym::unary(primitive, x));
             } else if (operand_count(primitive) == 2) {
                 if (primitive == Primitive::Copysign && y.is_floating()) y = where(isnan(y), like(y, 1), y);
-                if (primitive == Primitive::Zeta) y = abs(y);  // far below zero its sum does not end
-                if (is_division(primitive) && (category(x.dtype()) < 2 || category(y.dtype()) < 2)) continue;  // raises
+                if (primitive == Primitive::Zeta) y = abs(y); // far below zero its sum does not end
+                if (is_division(primitive) && (category(x.dtype()) < 2 || category(y.dtype()) < 2)) continue; // raises
                 values.push_back(Sym::binary(primitive, x, y));
             } else {
                 if (!x.is_floating() || is_half(x.dtype())) continue;
                 values.push_back(fma(x, cast(y, x.dtype()), cast(z, x.dtype())));
             }
-        } catch (const Error&) {  // not defined for these dtypes
+        } catch (const Error&) { // not defined for these dtypes
         }
     }
     int outputs = 1 + below(most_outputs);
     for (int k = 0; k < outputs; k++) {
         Sym value = k == 0 ? values.back() : random_value(values);
-        builder.output(folds && is_half(value.dtype()) ? cast(value, DType::Float32) : value);  // halves fold as float
+        builder.output(folds && is_half(value.dtype()) ? cast(value, DType::Float32) : value); // halves fold as float
     }
     Expression expression = builder.finish();
     try {
         expression.verify();
-    } catch (const Error&) {
-        return Expression();
-    }
+    } catch (const Error&) { return Expression(); }
     return expression;
 }
 
@@ -205,13 +201,12 @@ Memory random_memory(DType type, const std::vector<int64_t>& sizes, bool output,
     std::vector<size_t> order;
     for (size_t d = 0; d < sizes.size(); d++) order.push_back(d);
     if (chance(30))
-        for (size_t d = 1; d < sizes.size(); d++)
-            std::swap(order[d], order[static_cast<size_t>(below(static_cast<int>(d) + 1))]);
+        for (size_t d = 1; d < sizes.size(); d++) std::swap(order[d], order[static_cast<size_t>(below(static_cast<int>(d) + 1))]);
     int64_t stride = item * (chance(15) ? 1 + below(3) : 1);
     for (size_t k = order.size(); k-- > 0;) {
         size_t d = order[k];
         if (reduced >> d & 1 && output) continue;
-        if (!output && chance(12)) continue;  // broadcast
+        if (!output && chance(12)) continue; // broadcast
         memory.strides[d] = stride;
         stride *= sizes[d] + (chance(10) ? below(3) : 0);
     }
@@ -234,17 +229,14 @@ bool try_one(uint64_t seed, bool show) {
     if (expression.nodes.empty()) return true;
     std::vector<int64_t> sizes;
     int ndim = 1 + below(3);
-    for (int d = 0; d < ndim; d++)
-        sizes.push_back(chance(3) ? 0 : chance(15) ? 1 : 1 + below(ndim == 1 ? 600 : ndim == 2 ? 70 : 18));
+    for (int d = 0; d < ndim; d++) sizes.push_back(chance(3) ? 0 : chance(15) ? 1 : 1 + below(ndim == 1 ? 600 : ndim == 2 ? 70 : 18));
     if (chance(4)) sizes[0] *= 40;
-    if (folds && ndim == 2 && chance(25)) sizes = {20 + below(300), 180 + below(400)};  // rows go into lanes by machine code
+    if (folds && ndim == 2 && chance(25)) sizes = {20 + below(300), 180 + below(400)}; // rows go into lanes by machine code
     uint64_t reduced = 0;
-    const uint64_t row = !rows       ? 0
-                         : chance(50) ? uint64_t{1} << (ndim - 1)
-                                      : 1 + static_cast<uint64_t>(below((1 << ndim) - 1));
+    const uint64_t row = !rows ? 0 : chance(50) ? uint64_t{1} << (ndim - 1) : 1 + static_cast<uint64_t>(below((1 << ndim) - 1));
     if (rows)
         for (const Node& node : expression.nodes)
-            if (node.primitive == Primitive::Index) return true;  // not in row kernels
+            if (node.primitive == Primitive::Index) return true; // not in row kernels
     std::vector<Combine> combines;
     std::vector<DType> output_types;
     const int outputs = static_cast<int>(expression.outputs.size());
@@ -267,8 +259,7 @@ bool try_one(uint64_t seed, bool show) {
     for (const Node& node : expression.nodes)
         if (node.primitive == Primitive::Scalar) {
             Immediate& value = scalars[static_cast<size_t>(node.index())];
-            value =
-                category(node.type) >= 2 ? Immediate::of(node.type, number()) : Immediate::of(node.type, below(9) - 3);
+            value = category(node.type) >= 2 ? Immediate::of(node.type, number()) : Immediate::of(node.type, below(9) - 3);
         }
     std::vector<Memory> memories;
     for (DType type : output_types) memories.push_back(random_memory(type, sizes, true, reduced));
@@ -284,8 +275,7 @@ bool try_one(uint64_t seed, bool show) {
     if (!folds && !rows && chance(15))
         for (size_t i = 0; i < input_types.size() && alias < 0; i++) {
             bool whole = true;
-            for (size_t d = 0; d < sizes.size(); d++)
-                whole &= memories[static_cast<size_t>(outputs) + i].strides[d] != 0 || sizes[d] <= 1;
+            for (size_t d = 0; d < sizes.size(); d++) whole &= memories[static_cast<size_t>(outputs) + i].strides[d] != 0 || sizes[d] <= 1;
             if (input_types[i] == output_types[0] && whole) alias = static_cast<int>(i);
         }
     set_past_cache(chance(40) ? 0 : int64_t{1} << 40);
@@ -328,36 +318,33 @@ bool try_one(uint64_t seed, bool show) {
         bool good = true;
         for (int64_t e = 0; e < total && good; e++) {
             int64_t flat = e, offset = a.offset;
-            for (size_t d = sizes.size(); d-- > 0; flat /= sizes[d])
-                at[d] = flat % sizes[d], offset += at[d] * a.strides[d];
+            for (size_t d = sizes.size(); d-- > 0; flat /= sizes[d]) at[d] = flat % sizes[d], offset += at[d] * a.strides[d];
             good = same(a.type, &a.bytes[static_cast<size_t>(offset)], &b.bytes[static_cast<size_t>(offset)]);
             std::memset(&left[static_cast<size_t>(offset)], 0, static_cast<size_t>(item));
             std::memset(&right[static_cast<size_t>(offset)], 0, static_cast<size_t>(item));
             if (!good && show) {
-                std::fprintf(stderr,
-                             "seed %llu, %s: operand %zu (%s), element %lld:", static_cast<unsigned long long>(seed),
-                             name(isa()), k, name(a.type), static_cast<long long>(e));
+                std::fprintf(stderr, "seed %llu, %s: operand %zu (%s), element %lld:", static_cast<unsigned long long>(seed), name(isa()),
+                             k, name(a.type), static_cast<long long>(e));
                 for (const Bytes* bytes : {&a.bytes, &b.bytes}) {
                     std::fprintf(stderr, bytes == &a.bytes ? " tile" : " native");
                     for (int64_t i = item; i-- > 0;)
-                        std::fprintf(
-                            stderr, "%s%02x", i == item - 1 ? " " : "",
-                            static_cast<unsigned>(static_cast<uint8_t>((*bytes)[static_cast<size_t>(offset + i)])));
+                        std::fprintf(stderr, "%s%02x", i == item - 1 ? " " : "",
+                                     static_cast<unsigned>(static_cast<uint8_t>((*bytes)[static_cast<size_t>(offset + i)])));
                 }
                 std::fprintf(stderr, "\n%s", expression.to_string().c_str());
                 for (const Memory& memory : memories) {
                     std::fprintf(stderr, "%s", name(memory.type));
                     for (size_t d = 0; d < sizes.size(); d++)
-                        std::fprintf(stderr, " %lld:%lld", static_cast<long long>(sizes[d]),
-                                     static_cast<long long>(memory.strides[d]));
+                        std::fprintf(stderr, " %lld:%lld", static_cast<long long>(sizes[d]), static_cast<long long>(memory.strides[d]));
                     std::fprintf(stderr, "\n");
                 }
             }
         }
         if (good && left != right) {
             good = false;
-            if (show) std::fprintf(stderr, "seed %llu: memory beside the elements has changed\n%s",
-                                   static_cast<unsigned long long>(seed), expression.to_string().c_str());
+            if (show)
+                std::fprintf(stderr, "seed %llu: memory beside the elements has changed\n%s", static_cast<unsigned long long>(seed),
+                             expression.to_string().c_str());
         }
         if (!good) return false;
     }
@@ -376,7 +363,7 @@ int run_all(int64_t count, uint64_t seed, bool alone) {
     return failures ? 1 : 0;
 }
 
-}  // namespace
+} // namespace
 
 int main(int count, char** arguments) {
     // Numbers of kernels and a seed; a count of 1 repeats one seed.
@@ -387,7 +374,7 @@ int main(int count, char** arguments) {
             std::fprintf(stderr, "%s: not run, because this machine lacks it\n", name(one));
             continue;
         }
-        pid_t child = fork();  // an instruction set is chosen once a process
+        pid_t child = fork(); // an instruction set is chosen once a process
         if (child == 0) {
             setenv("KINDLING_ISA", name(one), 1);
             _exit(run_all(kernels, seed, kernels == 1));

@@ -27,18 +27,26 @@ template <class F> int added(const char* name, const char* overload, F run) {
 Tensor numbers(IntList sizes, DType dtype = DType::Float32) { return to(rand(sizes), dtype); }
 
 void numbers_add_no_expression() {
-    CHECK(added("mean", "dim", [] { for (int64_t n : {2, 3, 70}) mean(numbers({n, 5}), IntList(Sizes{0}), n == 3); }) == 1);
+    CHECK(added("mean", "dim", [] {
+              for (int64_t n : {2, 3, 70}) mean(numbers({n, 5}), IntList(Sizes{0}), n == 3);
+          }) == 1);
     CHECK(added("mean", "dim", [] { mean(numbers({4, 9}), IntList(Sizes{1})); }) == 0);
     CHECK(added("mean", "dim", [] { mean(numbers({4, 9}, DType::Float64), IntList(Sizes{1})); }) == 1);
-    CHECK(added("var", "correction", [] { for (double c : {0., 1., 2.5}) var(numbers({8, 5}), std::nullopt, Scalar(c), false); }) == 1);
+    CHECK(added("var", "correction", [] {
+              for (double c : {0., 1., 2.5}) var(numbers({8, 5}), std::nullopt, Scalar(c), false);
+          }) == 1);
     CHECK(added("native_layer_norm", "", [] {
-        for (int64_t n : {3, 64})
-            for (double eps : {1e-5, 1e-2}) native_layer_norm(numbers({4, n}), Sizes{n}, Tensor(), Tensor(), eps);
-    }) == 1);
+              for (int64_t n : {3, 64})
+                  for (double eps : {1e-5, 1e-2}) native_layer_norm(numbers({4, n}), Sizes{n}, Tensor(), Tensor(), eps);
+          }) == 1);
     // What is given or not is a choice among expressions.
     CHECK(added("native_layer_norm", "", [] { native_layer_norm(numbers({4, 3}), Sizes{3}, numbers({3}), Tensor(), 1e-5); }) == 1);
-    CHECK(added("_softmax", "", [] { for (int64_t d : {0, 1, 2}) _softmax(numbers({2, 3, 4}), d, false); }) == 1);
-    CHECK(added("cumsum", "", [] { for (int64_t d : {0, 1}) cumsum(numbers({3, 4}), d); }) == 1);
+    CHECK(added("_softmax", "", [] {
+              for (int64_t d : {0, 1, 2}) _softmax(numbers({2, 3, 4}), d, false);
+          }) == 1);
+    CHECK(added("cumsum", "", [] {
+              for (int64_t d : {0, 1}) cumsum(numbers({3, 4}), d);
+          }) == 1);
 }
 
 bool same_header(const Tensor& a, const Tensor& b) {
@@ -94,7 +102,7 @@ void primitives_name_their_operators() {
     CHECK(named > 80);
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     primitives_name_their_operators();

@@ -24,8 +24,7 @@ static void sizes_and_alignment() {
     }
     for (auto [block, size] : blocks) {
         bool intact = true;
-        for (size_t i = 0; i < size; ++i)
-            intact &= block[i] == size % 251;
+        for (size_t i = 0; i < size; ++i) intact &= block[i] == size % 251;
         CHECK(intact);
         deallocate(block, size);
     }
@@ -53,13 +52,10 @@ static void reuse() {
     empty_cache();
     CHECK(allocator_stats().cached_bytes == 0);
     set_cache_limit(4 << 20);
-    for (int i = 0; i < 8; ++i)
-        deallocate(allocate(1 << 20), 1 << 20);
+    for (int i = 0; i < 8; ++i) deallocate(allocate(1 << 20), 1 << 20);
     void* kept[8];
-    for (void*& block : kept)
-        block = allocate(1 << 20);
-    for (void* block : kept)
-        deallocate(block, 1 << 20);
+    for (void*& block : kept) block = allocate(1 << 20);
+    for (void* block : kept) deallocate(block, 1 << 20);
     CHECK(allocator_stats().cached_bytes <= (4u << 20));
 #endif
 }
@@ -69,8 +65,7 @@ static void zeroed() {
         for (int round = 0; round < 3; ++round) {
             auto* block = static_cast<unsigned char*>(allocate_zeroed(size));
             bool clear = true;
-            for (size_t i = 0; i < size; ++i)
-                clear &= block[i] == 0;
+            for (size_t i = 0; i < size; ++i) clear &= block[i] == 0;
             CHECK(clear);
             memset(block, 0xff, size);
             deallocate(block, size);
@@ -79,8 +74,7 @@ static void zeroed() {
 }
 
 static void impossible() {
-    CHECK_THROWS(allocate(size_t{1} << 60),
-                 "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1152921504606846976 bytes");
+    CHECK_THROWS(allocate(size_t{1} << 60), "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1152921504606846976 bytes");
     CHECK_THROWS(allocate(~size_t{0}), "can't allocate memory");
     void* after = allocate(100);
     CHECK(after);
@@ -93,8 +87,7 @@ struct Passed {
 static void* produce(void* argument) {
     auto* passed = static_cast<Passed*>(argument);
     for (int round = 0; round < 20; ++round)
-        for (int i = 0; i < 1000; ++i)
-            deallocate(allocate(64 + i * 17), 64 + i * 17);
+        for (int i = 0; i < 1000; ++i) deallocate(allocate(64 + i * 17), 64 + i * 17);
     for (int i = 0; i < 1000; ++i) {
         passed->blocks[i] = allocate(64 + i * 17);
         memset(passed->blocks[i], i % 256, 64 + i * 17);
@@ -106,10 +99,8 @@ static void threads() {
     pthread_t thread[4];
     static Passed passed[4];
     int64_t before = static_cast<int64_t>(allocator_stats().allocated_bytes);
-    for (int t = 0; t < 4; ++t)
-        pthread_create(&thread[t], nullptr, produce, &passed[t]);
-    for (pthread_t& t : thread)
-        pthread_join(t, nullptr);
+    for (int t = 0; t < 4; ++t) pthread_create(&thread[t], nullptr, produce, &passed[t]);
+    for (pthread_t& t : thread) pthread_join(t, nullptr);
     for (auto& p : passed)
         for (int i = 0; i < 1000; ++i) {
             auto* block = static_cast<unsigned char*>(p.blocks[i]);

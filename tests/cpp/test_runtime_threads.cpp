@@ -18,8 +18,7 @@ using namespace kindling;
 static bool covers(int64_t count, int64_t grain) {
     std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
     parallel_for(0, count, grain, [&](int64_t b, int64_t e) {
-        for (int64_t i = b; i < e; ++i)
-            ++seen[static_cast<size_t>(i)];
+        for (int64_t i = b; i < e; ++i) ++seen[static_cast<size_t>(i)];
     });
     for (auto& s : seen)
         if (s != 1) return false;
@@ -57,25 +56,22 @@ static void* caller(void* result) {
 
 int main() {
     CHECK(stack_left() > (64 << 10));
-#ifndef __SANITIZE_THREAD__  // which gives threads larger stacks than were asked for
-    for (size_t kilobytes : {64, 256, 1024})
-        CHECK(sees_stack(kilobytes << 10));
+#ifndef __SANITIZE_THREAD__ // which gives threads larger stacks than were asked for
+    for (size_t kilobytes : {64, 256, 1024}) CHECK(sees_stack(kilobytes << 10));
 #endif
     CHECK(default_num_threads() >= 1);
     for (int threads : {1, 2, 3, 8}) {
         set_num_threads(threads);
         CHECK(num_threads() == threads);
         for (int64_t count : {0, 1, 7, 1000, 4096})
-            for (int64_t grain : {1, 3, 1000})
-                CHECK(covers(count, grain));
+            for (int64_t grain : {1, 3, 1000}) CHECK(covers(count, grain));
     }
     set_num_threads(4);
     for (int round = 0; round < 20000; ++round) {
         std::atomic<int64_t> sum{0};
         parallel_for(0, 64, 1, [&](int64_t b, int64_t e) {
             int64_t part = 0;
-            for (int64_t i = b; i < e; ++i)
-                part += i;
+            for (int64_t i = b; i < e; ++i) part += i;
             sum += part;
         });
         if (sum != 2016) {
@@ -89,9 +85,7 @@ int main() {
             parallel_for(0, 1000, 1, [&](int64_t b, int64_t e) {
                 if (b <= bad && bad < e) throw std::runtime_error("at " + std::to_string(bad));
             });
-        } catch (const std::runtime_error& error) {
-            caught = std::string(error.what()) == "at " + std::to_string(bad);
-        }
+        } catch (const std::runtime_error& error) { caught = std::string(error.what()) == "at " + std::to_string(bad); }
         CHECK(caught);
         CHECK(covers(1000, 1));
     }
@@ -108,10 +102,8 @@ int main() {
 
     bool good = true;
     pthread_t callers[4];
-    for (auto& c : callers)
-        pthread_create(&c, nullptr, caller, &good);
-    for (auto& c : callers)
-        pthread_join(c, nullptr);
+    for (auto& c : callers) pthread_create(&c, nullptr, caller, &good);
+    for (auto& c : callers) pthread_join(c, nullptr);
     CHECK(good);
 
 #if !defined(__SANITIZE_THREAD__) // which does not allow threads after a fork

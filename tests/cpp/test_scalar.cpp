@@ -102,24 +102,23 @@ Function sum_of_array() {
 void test_text() {
     const Function f = sum_of_array();
     CHECK(verify(f).empty());
-    expect(text(f),
-           "function (address, i64)\n"
-           "block0:\n"
-           "  v1 = parameter.address 0\n"
-           "  v2 = parameter.i64 1\n"
-           "  jump block1\n"
-           "block1:  from block0, block2\n"
-           "  v5 = phi.i64 0, v11\n"
-           "  v7 = phi.f64 0, v9\n"
-           "  v6 = lt.bool v5, v2\n"
-           "  branch v6, block2, block3\n"
-           "block2:  from block1\n"
-           "  v8 = load.f64 [v1 + v5*8]\n"
-           "  v9 = add.f64 v7, v8\n"
-           "  v11 = add.i64 v5, 1\n"
-           "  jump block1\n"
-           "block3:  from block1\n"
-           "  finish(v7)\n");
+    expect(text(f), "function (address, i64)\n"
+                    "block0:\n"
+                    "  v1 = parameter.address 0\n"
+                    "  v2 = parameter.i64 1\n"
+                    "  jump block1\n"
+                    "block1:  from block0, block2\n"
+                    "  v5 = phi.i64 0, v11\n"
+                    "  v7 = phi.f64 0, v9\n"
+                    "  v6 = lt.bool v5, v2\n"
+                    "  branch v6, block2, block3\n"
+                    "block2:  from block1\n"
+                    "  v8 = load.f64 [v1 + v5*8]\n"
+                    "  v9 = add.f64 v7, v8\n"
+                    "  v11 = add.i64 v5, 1\n"
+                    "  jump block1\n"
+                    "block3:  from block1\n"
+                    "  finish(v7)\n");
     const double data[] = {1, 2, 3.5};
     Slot got;
     CHECK(run(f, {pointer(data), whole(3)}, &got) == 0 && got.f == 6.5);
@@ -166,30 +165,30 @@ void test_algebra() {
     Builder b(f);
     const Value x = b.parameter(Type::I64), y = b.parameter(Type::F64), p = b.parameter(Type::Bool);
     const Value less = b.less(x, b.integer(7)), up = b.add(x, b.integer(3)), down = b.add(up, b.integer(-3));
-    b.leave(1, {b.multiply(x, b.integer(8)), b.binary(Op::FloorDiv, x, b.integer(4)), b.binary(Op::FloorMod, x, b.integer(4)),
-                down, b.subtract(x, x), b.divide(y, b.real(4)), b.add(y, b.real(0)),
-                b.subtract(y, b.real(0)), b.unary(Op::Not, b.unary(Op::Not, p)), b.select(less, x, b.integer(7)), b.unary(Op::Not, less),
-                b.select(p, b.boolean(true), b.boolean(false)), b.binary(Op::Eq, b.add(x, b.integer(1)), b.integer(3)), b.add(x, x), b.add(x, x)});
-    expect(after(f, merge_values),
-           "function (i64, f64, bool)\n"
-           "block0:\n"
-           "  v1 = parameter.i64 0\n"
-           "  v2 = parameter.f64 1\n"
-           "  v3 = parameter.bool 2\n"
-           "  v5 = lt.bool v1, 7\n"
-           "  v7 = add.i64 v1, 3\n"
-           "  v11 = shl.i64 v1, 3\n"
-           "  v13 = shr.i64 v1, 2\n"
-           "  v14 = and.i64 v1, 3\n"
-           "  v17 = mul.f64 v2, 0.25\n"
-           "  v19 = add.f64 v2, 0\n"
-           "  v21 = not.bool v3\n"
-           "  v23 = min.i64 v1, 7\n"
-           "  v24 = ge.bool v1, 7\n"
-           "  v29 = add.i64 v1, 1\n"
-           "  v30 = eq.bool v1, 2\n"
-           "  v31 = add.i64 v1, v1\n"
-           "  exit 1(v11, v13, v14, v1, 0, v17, v19, v2, v3, v23, v24, v3, v30, v31, v31)\n");
+    b.leave(1,
+            {b.multiply(x, b.integer(8)), b.binary(Op::FloorDiv, x, b.integer(4)), b.binary(Op::FloorMod, x, b.integer(4)), down,
+             b.subtract(x, x), b.divide(y, b.real(4)), b.add(y, b.real(0)), b.subtract(y, b.real(0)), b.unary(Op::Not, b.unary(Op::Not, p)),
+             b.select(less, x, b.integer(7)), b.unary(Op::Not, less), b.select(p, b.boolean(true), b.boolean(false)),
+             b.binary(Op::Eq, b.add(x, b.integer(1)), b.integer(3)), b.add(x, x), b.add(x, x)});
+    expect(after(f, merge_values), "function (i64, f64, bool)\n"
+                                   "block0:\n"
+                                   "  v1 = parameter.i64 0\n"
+                                   "  v2 = parameter.f64 1\n"
+                                   "  v3 = parameter.bool 2\n"
+                                   "  v5 = lt.bool v1, 7\n"
+                                   "  v7 = add.i64 v1, 3\n"
+                                   "  v11 = shl.i64 v1, 3\n"
+                                   "  v13 = shr.i64 v1, 2\n"
+                                   "  v14 = and.i64 v1, 3\n"
+                                   "  v17 = mul.f64 v2, 0.25\n"
+                                   "  v19 = add.f64 v2, 0\n"
+                                   "  v21 = not.bool v3\n"
+                                   "  v23 = min.i64 v1, 7\n"
+                                   "  v24 = ge.bool v1, 7\n"
+                                   "  v29 = add.i64 v1, 1\n"
+                                   "  v30 = eq.bool v1, 2\n"
+                                   "  v31 = add.i64 v1, v1\n"
+                                   "  exit 1(v11, v13, v14, v1, 0, v17, v19, v2, v3, v23, v24, v3, v30, v31, v31)\n");
 }
 
 void test_loads() {
@@ -323,7 +322,8 @@ void push(List* list, int64_t value) noexcept {
     }
     list->data[list->size++] = value;
 }
-double many(int64_t a, double b, int64_t c, double d, bool e, float f, int64_t g, const void* h, double i, double j, double k, double l, double m) noexcept {
+double many(int64_t a, double b, int64_t c, double d, bool e, float f, int64_t g, const void* h, double i, double j, double k, double l,
+            double m) noexcept {
     return static_cast<double>(a - c + g) + b - d + (e ? 100 : 0) + static_cast<double>(f) + (h ? 1000 : 0) + i * j - k * l + m;
 }
 
@@ -355,10 +355,12 @@ void test_calls() {
     Builder c(g);
     const Value x = c.parameter(Type::F64), y = c.parameter(Type::I64);
     const Callee big = callee("many", many, Effect::Pure);
-    c.finish({c.call(big, {y, x, c.integer(5), c.real(2), c.boolean(true), c.convert(Type::F32, x), c.integer(7), c.address(&failures), x, x, c.real(3), x, c.real(0.5)})});
+    c.finish({c.call(big, {y, x, c.integer(5), c.real(2), c.boolean(true), c.convert(Type::F32, x), c.integer(7), c.address(&failures), x,
+                           x, c.real(3), x, c.real(0.5)})});
     Slot got;
     CHECK(run(g, {real(1.5), whole(11)}, &got) == 0 && got.f == many(11, 1.5, 5, 2, true, 1.5f, 7, &failures, 1.5, 1.5, 3, 1.5, 0.5));
-    CHECK_THROWS(c.call(big, {c.integer(1), c.integer(2), c.integer(3), c.integer(4), c.integer(5), c.integer(6), c.integer(7)}), "count - real");
+    CHECK_THROWS(c.call(big, {c.integer(1), c.integer(2), c.integer(3), c.integer(4), c.integer(5), c.integer(6), c.integer(7)}),
+                 "count - real");
 }
 
 // ---- polls
@@ -398,9 +400,7 @@ void test_polls() {
             bool thrown = false;
             try {
                 if (ears.error) std::rethrow_exception(ears.error);
-            } catch (const kindling::Error& error) {
-                thrown = std::string(error.what()) == "stopped";
-            }
+            } catch (const kindling::Error& error) { thrown = std::string(error.what()) == "stopped"; }
             CHECK(thrown);
         }
 }
@@ -417,12 +417,13 @@ void test_pressure() {
     }
     for_range(b, n, [&](Value i) {
         for (size_t k = 0; k < 30; k++) {
-            const size_t next = (k + 1) % 30;   // they change places: cycles of moves
+            const size_t next = (k + 1) % 30; // they change places: cycles of moves
             const Value a = b.get(whole_ones[k]), c = b.get(real_ones[k]);
             b.set(whole_ones[k], b.get(whole_ones[next])), b.set(whole_ones[next], b.add(a, i));
             b.set(real_ones[k], b.get(real_ones[next])), b.set(real_ones[next], b.multiply(c, b.real(1.25)));
         }
-        b.set(real_ones[3], b.call(callee("sqrt", static_cast<double (*)(double)>(std::sqrt), Effect::Pure), {b.unary(Op::Abs, b.get(real_ones[3]))}));
+        b.set(real_ones[3],
+              b.call(callee("sqrt", static_cast<double (*)(double)>(std::sqrt), Effect::Pure), {b.unary(Op::Abs, b.get(real_ones[3]))}));
     });
     Value all = b.integer(0), sum = b.real(0);
     for (size_t k = 0; k < 30; k++) {
@@ -463,10 +464,10 @@ void test_refused() {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-}  // namespace
+} // namespace
 
 int main() {
-    test_refused();   // before this process has looked
+    test_refused(); // before this process has looked
     test_text();
     test_verify();
     test_unreachable();

@@ -18,7 +18,7 @@ namespace {
 
 double seconds() {
     timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);   // others may run
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time); // others may run
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
@@ -50,7 +50,7 @@ void when(Builder& b, Value condition, const std::function<void()>& body) {
     b.enter(join);
 }
 
-bool fixed_strides;   // neighbours lie side by side, and the function knows
+bool fixed_strides; // neighbours lie side by side, and the function knows
 
 /// A tensor of two dimensions: address, sizes, strides in bytes.
 struct Matrix {
@@ -151,11 +151,11 @@ void compare(const char* name, Function& function, const std::function<Arguments
         plain();
         times[2] = std::min(times[2], seconds() - start);
     }
-    std::fprintf(stderr, ": native %.3f ms, interpreter %.1f ms, C++ %.3f ms: %.2f times\n", times[0] * 1e3, times[1] * 1e3, times[2] * 1e3, times[0] / times[2]);
+    std::fprintf(stderr, ": native %.3f ms, interpreter %.1f ms, C++ %.3f ms: %.2f times\n", times[0] * 1e3, times[1] * 1e3, times[2] * 1e3,
+                 times[0] / times[2]);
 }
 
-template <class T>
-[[gnu::noinline]] void plain_product(const T* a, const T* b, T* c, int64_t n, int64_t m, int64_t k, int64_t gap) {
+template <class T> [[gnu::noinline]] void plain_product(const T* a, const T* b, T* c, int64_t n, int64_t m, int64_t k, int64_t gap) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < m; j++) {
             double sum = 0;
@@ -163,8 +163,7 @@ template <class T>
             c[(i * m + j) * gap] = static_cast<T>(sum);
         }
 }
-template <class T>
-void product(const char* name, int64_t gap) {
+template <class T> void product(const char* name, int64_t gap) {
     const Memory memory = sizeof(T) == 8 ? Memory::F64 : Memory::F32;
     Function f;
     Builder b(f);
@@ -174,28 +173,31 @@ void product(const char* name, int64_t gap) {
     for_range(b, b.integer(0), x.rows, [&](Value i) {
         for_range(b, b.integer(0), y.columns, [&](Value j) {
             b.set(sum, b.real(0));
-            for_range(b, b.integer(0), x.columns, [&](Value l) {
-                b.set(sum, b.add(b.get(sum), b.multiply(wide(x.load(b, i, l)), wide(y.load(b, l, j)))));
-            });
+            for_range(b, b.integer(0), x.columns,
+                      [&](Value l) { b.set(sum, b.add(b.get(sum), b.multiply(wide(x.load(b, i, l)), wide(y.load(b, l, j))))); });
             z.store(b, i, j, b.convert(loaded_type(memory), b.get(sum)));
         });
     });
     b.finish({});
     const int64_t n = timing ? 150 : 7, m = n + 1, k = n + 2;
-    std::vector<T> a(static_cast<size_t>(n * k * gap)), c(static_cast<size_t>(k * m * gap)), got(static_cast<size_t>(n * m * gap)), want = got;
+    std::vector<T> a(static_cast<size_t>(n * k * gap)), c(static_cast<size_t>(k * m * gap)), got(static_cast<size_t>(n * m * gap)),
+        want = got;
     for (T& v : a) v = static_cast<T>(draw::real());
     for (T& v : c) v = static_cast<T>(draw::real());
     const auto plain = [&] { plain_product(a.data(), c.data(), want.data(), n, m, k, gap); };
     plain();
-    compare(name, f, [&] {
-        Arguments all;
-        all.matrix(a.data(), n, k, sizeof(T), gap), all.matrix(c.data(), k, m, sizeof(T), gap), all.matrix(got.data(), n, m, sizeof(T), gap);
-        return all;
-    }, plain, [&] { return got == want; }, [] {});
+    compare(
+        name, f,
+        [&] {
+            Arguments all;
+            all.matrix(a.data(), n, k, sizeof(T), gap), all.matrix(c.data(), k, m, sizeof(T), gap),
+                all.matrix(got.data(), n, m, sizeof(T), gap);
+            return all;
+        },
+        plain, [&] { return got == want; }, [] {});
 }
 
-template <class T>
-[[gnu::noinline]] void plain_paths(T* d, int64_t n) {
+template <class T> [[gnu::noinline]] void plain_paths(T* d, int64_t n) {
     for (int64_t k = 0; k < n; k++)
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < n; j++) {
@@ -203,8 +205,7 @@ template <class T>
                 if (via < d[i * n + j]) d[i * n + j] = via;
             }
 }
-template <class T>
-void paths(const char* name) {
+template <class T> void paths(const char* name) {
     const Memory memory = std::is_same_v<T, double> ? Memory::F64 : Memory::I64;
     Function f;
     Builder b(f);
@@ -224,11 +225,14 @@ void paths(const char* name) {
     want = start;
     plain_paths(want.data(), n);
     const std::vector<T> right = want;
-    compare(name, f, [&] {
-        Arguments all;
-        all.matrix(got.data(), n, n, sizeof(T));
-        return all;
-    }, [&] { plain_paths(want.data(), n); }, [&] { return got == right; }, [&] { got = start, want = start; });
+    compare(
+        name, f,
+        [&] {
+            Arguments all;
+            all.matrix(got.data(), n, n, sizeof(T));
+            return all;
+        },
+        [&] { plain_paths(want.data(), n); }, [&] { return got == right; }, [&] { got = start, want = start; });
 }
 
 [[gnu::noinline]] int64_t plain_edits(const int64_t* a, int64_t n, const int64_t* b, int64_t m, int64_t* before, int64_t* now) {
@@ -246,8 +250,8 @@ void paths(const char* name) {
 void edits() {
     Function f;
     Builder b(f);
-    const Vector x = Vector::parameter(b, Memory::I64, 1), y = Vector::parameter(b, Memory::I64, 2), before = Vector::parameter(b, Memory::I64, 3),
-                 now = Vector::parameter(b, Memory::I64, 4);
+    const Vector x = Vector::parameter(b, Memory::I64, 1), y = Vector::parameter(b, Memory::I64, 2),
+                 before = Vector::parameter(b, Memory::I64, 3), now = Vector::parameter(b, Memory::I64, 4);
     const Value one = b.integer(1);
     const Value m1 = b.add(y.size, one), n1 = b.add(x.size, one);
     for_range(b, b.integer(0), m1, [&](Value j) { before.store(b, j, j); });
@@ -267,17 +271,21 @@ void edits() {
     for (int64_t& c : t) c = draw::integer(0, 3);
     const auto plain = [&] { plain_edits(s.data(), n, t.data(), m, want_u.data(), want_v.data()); };
     plain();
-    compare("edit distance", f, [&] {
-        Arguments all;
-        all.vector(s.data(), n, 8), all.vector(t.data(), m, 8), all.vector(u.data(), m + 1, 8), all.vector(v.data(), m + 1, 8);
-        return all;
-    }, plain, [&] { return u == want_u && v == want_v; }, [] {});
+    compare(
+        "edit distance", f,
+        [&] {
+            Arguments all;
+            all.vector(s.data(), n, 8), all.vector(t.data(), m, 8), all.vector(u.data(), m + 1, 8), all.vector(v.data(), m + 1, 8);
+            return all;
+        },
+        plain, [&] { return u == want_u && v == want_v; }, [] {});
 }
 
 [[gnu::noinline]] void plain_mandelbrot(int64_t* out, int64_t h, int64_t w, int64_t most) {
     for (int64_t i = 0; i < h; i++)
         for (int64_t j = 0; j < w; j++) {
-            const double cx = -2.0 + 3.0 * static_cast<double>(j) / static_cast<double>(w), cy = -1.0 + 2.0 * static_cast<double>(i) / static_cast<double>(h);
+            const double cx = -2.0 + 3.0 * static_cast<double>(j) / static_cast<double>(w),
+                         cy = -1.0 + 2.0 * static_cast<double>(i) / static_cast<double>(h);
             double x = 0, y = 0;
             int64_t n = 0;
             while (n < most && x * x + y * y <= 4.0) {
@@ -327,11 +335,14 @@ void mandelbrot() {
     std::vector<int64_t> got(static_cast<size_t>(h * w)), want = got;
     const auto plain = [&] { plain_mandelbrot(want.data(), h, w, limit); };
     plain();
-    compare("mandelbrot", f, [&] {
-        Arguments all;
-        all.matrix(got.data(), h, w, 8), all.add(limit);
-        return all;
-    }, plain, [&] { return got == want; }, [] {});
+    compare(
+        "mandelbrot", f,
+        [&] {
+            Arguments all;
+            all.matrix(got.data(), h, w, 8), all.add(limit);
+            return all;
+        },
+        plain, [&] { return got == want; }, [] {});
 }
 
 [[gnu::noinline]] void plain_life(const int64_t* grid, int64_t* next, int64_t h, int64_t w) {
@@ -377,11 +388,14 @@ void life() {
     for (int64_t& v : start) v = draw::integer(0, 1);
     const auto plain = [&] { plain_life(start.data(), want.data(), h, w); };
     plain();
-    compare("life", f, [&] {
-        Arguments all;
-        all.matrix(start.data(), h, w, 8), all.matrix(got.data(), h, w, 8);
-        return all;
-    }, plain, [&] { return got == want; }, [] {});
+    compare(
+        "life", f,
+        [&] {
+            Arguments all;
+            all.matrix(start.data(), h, w, 8), all.matrix(got.data(), h, w, 8);
+            return all;
+        },
+        plain, [&] { return got == want; }, [] {});
 }
 
 /// A sum over an array: what the order of additions allows, and no more.
@@ -398,7 +412,8 @@ void sum() {
     const Variable total = b.variable(Type::F64);
     b.set(total, b.real(0));
     for_range(b, b.integer(0), x.size, [&](Value i) {
-        when(b, b.binary(Op::Gt, x.load(b, i), b.real(0)), [&] { b.set(total, b.add(b.get(total), b.multiply(x.load(b, i), y.load(b, i)))); });
+        when(b, b.binary(Op::Gt, x.load(b, i), b.real(0)),
+             [&] { b.set(total, b.add(b.get(total), b.multiply(x.load(b, i), y.load(b, i)))); });
     });
     b.store(Memory::F64, x.data, {}, 1, 0, b.get(total), 1);
     b.finish({});
@@ -409,11 +424,14 @@ void sum() {
     const double first = p[0];
     double want = plain_sum(p.data(), q.data(), n);
     volatile double sink;
-    compare("sum of some products", f, [&] {
-        Arguments all;
-        all.vector(p.data(), n, 8), all.vector(q.data(), n, 8);
-        return all;
-    }, [&] { sink = plain_sum(p.data(), q.data(), n); }, [&] { return p[0] == want; }, [&] { p[0] = first; });
+    compare(
+        "sum of some products", f,
+        [&] {
+            Arguments all;
+            all.vector(p.data(), n, 8), all.vector(q.data(), n, 8);
+            return all;
+        },
+        [&] { sink = plain_sum(p.data(), q.data(), n); }, [&] { return p[0] == want; }, [&] { p[0] = first; });
     (void)sink;
 }
 
@@ -466,17 +484,20 @@ void collatz() {
     const int64_t most = timing ? 2000 : 100;
     int64_t got = 0, want = plain_collatz(most);
     volatile int64_t sink;
-    compare("collatz", f, [&] {
-        Arguments all;
-        all.add(most);
-        all.slots.push_back({});
-        all.slots.back().p = &got;
-        return all;
-    }, [&] { sink = plain_collatz(most); }, [&] { return got == want; }, [] {});
+    compare(
+        "collatz", f,
+        [&] {
+            Arguments all;
+            all.add(most);
+            all.slots.push_back({});
+            all.slots.back().p = &got;
+            return all;
+        },
+        [&] { sink = plain_collatz(most); }, [&] { return got == want; }, [] {});
     (void)sink;
 }
 
-}  // namespace
+} // namespace
 
 int main(int count, char** words) {
     timing = count > 1;

@@ -19,7 +19,9 @@ double mixed(int64_t a, double b, int64_t c, double d, bool e) noexcept { return
 int64_t mix(int64_t a, int64_t b, int64_t c) noexcept { return wrap_add(a, wrap_mul(b ^ c, 3)); }
 float halve(float a) noexcept { return a * 0.5f; }
 bool odd(int64_t a) noexcept { return a & 1; }
-int64_t bump(int64_t* memory, int64_t by) noexcept { return memory[3] = static_cast<int64_t>(static_cast<uint64_t>(memory[3]) + static_cast<uint64_t>(by)); }
+int64_t bump(int64_t* memory, int64_t by) noexcept {
+    return memory[3] = static_cast<int64_t>(static_cast<uint64_t>(memory[3]) + static_cast<uint64_t>(by));
+}
 double peek(const double* memory) noexcept { return memory[2]; }
 
 constexpr int64_t length = 16;
@@ -40,7 +42,7 @@ public:
         size_ = b.parameter(Type::I64), stride_ = b.parameter(Type::I64);
         for (int i = 0; i < 3; i++) inputs_.push_back(b.parameter(Type::I64)), inputs_.push_back(b.parameter(Type::F64));
         const Type types[] = {Type::I64, Type::F64, Type::F32, Type::Bool};
-        const int many = draw::integer(0, 3) == 0 ? 14 : 3;   // more than there are registers
+        const int many = draw::integer(0, 3) == 0 ? 14 : 3; // more than there are registers
         for (int t = 0; t < 4; t++)
             for (int k = 0; k < many; k++) {
                 variables_[t].push_back(b.variable(types[t]));
@@ -59,7 +61,7 @@ public:
 private:
     Builder& b;
     int budget_;
-    Value arrays_[8], size_, stride_;   // stride: 8 or 0
+    Value arrays_[8], size_, stride_; // stride: 8 or 0
     std::vector<Value> inputs_;
     std::vector<Variable> variables_[4];
     std::vector<Block> exits_of_loops_;
@@ -84,43 +86,46 @@ private:
     }
     Value checked(Value index) {
         switch (draw::integer(0, 3)) {
-            case 0: return b.binary(Op::FloorMod, index, size_);   // fits
-            case 1: return b.binary(Op::And, index, b.integer(length - 1));
-            case 2: return b.python_index(b.binary(Op::FloorMod, index, b.integer(length + 1)), size_, 7, {index, size_});
-            default: return b.index(b.binary(Op::And, index, b.integer(length + 15 * (draw::integer(0, 9) == 0) - 1)), size_, 8, {index, b.get(any(Type::F64))});
+        case 0: return b.binary(Op::FloorMod, index, size_); // fits
+        case 1: return b.binary(Op::And, index, b.integer(length - 1));
+        case 2: return b.python_index(b.binary(Op::FloorMod, index, b.integer(length + 1)), size_, 7, {index, size_});
+        default:
+            return b.index(b.binary(Op::And, index, b.integer(length + 15 * (draw::integer(0, 9) == 0) - 1)), size_, 8,
+                           {index, b.get(any(Type::F64))});
         }
     }
     Value load(Type type, int depth) {
         const Value index = checked(whole_number(depth));
         const int64_t more = 0;
         switch (type) {
-            case Type::F64: return b.load(Memory::F64, arrays_[1], index, 8, more, 2);
-            case Type::F32:
-                if (draw::integer(0, 4) == 0) return b.load(draw::integer(0, 1) ? Memory::F16 : Memory::BF16, arrays_[draw::integer(0, 1) ? 6 : 7], index, 2, 0);
-                return b.load(Memory::F32, arrays_[2], index, 4, more);
-            case Type::Bool: return b.load(Memory::Bool, arrays_[5], index);
-            default:
-                switch (draw::integer(0, 6)) {
-                    case 0: return b.load(Memory::I32, arrays_[3], index, 4, 0, 4);
-                    case 1: return b.load(Memory::U8, arrays_[4], index, 1);
-                    case 2: return b.load(Memory::I8, arrays_[4], index, 1);
-                    case 3: return b.load(Memory::U32, arrays_[3], b.binary(Op::And, index, b.integer(7)), 8, 4, 4);
-                    case 4: return b.load(draw::integer(0, 1) ? Memory::I16 : Memory::U16, arrays_[3], index, 2, 0, 4);
-                    default: return b.load(Memory::I64, arrays_[0], index, 8, 0, draw::integer(0, 1) ? 1 : 0);
-                }
+        case Type::F64: return b.load(Memory::F64, arrays_[1], index, 8, more, 2);
+        case Type::F32:
+            if (draw::integer(0, 4) == 0)
+                return b.load(draw::integer(0, 1) ? Memory::F16 : Memory::BF16, arrays_[draw::integer(0, 1) ? 6 : 7], index, 2, 0);
+            return b.load(Memory::F32, arrays_[2], index, 4, more);
+        case Type::Bool: return b.load(Memory::Bool, arrays_[5], index);
+        default:
+            switch (draw::integer(0, 6)) {
+            case 0: return b.load(Memory::I32, arrays_[3], index, 4, 0, 4);
+            case 1: return b.load(Memory::U8, arrays_[4], index, 1);
+            case 2: return b.load(Memory::I8, arrays_[4], index, 1);
+            case 3: return b.load(Memory::U32, arrays_[3], b.binary(Op::And, index, b.integer(7)), 8, 4, 4);
+            case 4: return b.load(draw::integer(0, 1) ? Memory::I16 : Memory::U16, arrays_[3], index, 2, 0, 4);
+            default: return b.load(Memory::I64, arrays_[0], index, 8, 0, draw::integer(0, 1) ? 1 : 0);
+            }
         }
     }
     void store(int depth) {
         const Value index = checked(whole_number(depth));
         switch (draw::integer(0, 8)) {
-            case 0: b.store(Memory::F64, arrays_[1], index, 8, 0, value(Type::F64, depth), 2); break;
-            case 1: b.store(Memory::F32, arrays_[2], index, 4, 0, value(Type::F32, depth)); break;
-            case 2: b.store(Memory::I32, arrays_[3], index, 4, 0, whole_number(depth), 4); break;
-            case 3: b.store(Memory::U8, arrays_[4], index, 1, 0, whole_number(depth)); break;
-            case 4: b.store(Memory::Bool, arrays_[5], index, 1, 0, value(Type::Bool, depth)); break;
-            case 5: b.store(Memory::F16, arrays_[6], index, 2, 0, value(Type::F32, depth)); break;
-            case 6: b.store(Memory::BF16, arrays_[7], index, 2, 0, value(Type::F32, depth)); break;
-            default: b.store(Memory::I64, arrays_[0], index, 8, 0, whole_number(depth), 1); break;
+        case 0: b.store(Memory::F64, arrays_[1], index, 8, 0, value(Type::F64, depth), 2); break;
+        case 1: b.store(Memory::F32, arrays_[2], index, 4, 0, value(Type::F32, depth)); break;
+        case 2: b.store(Memory::I32, arrays_[3], index, 4, 0, whole_number(depth), 4); break;
+        case 3: b.store(Memory::U8, arrays_[4], index, 1, 0, whole_number(depth)); break;
+        case 4: b.store(Memory::Bool, arrays_[5], index, 1, 0, value(Type::Bool, depth)); break;
+        case 5: b.store(Memory::F16, arrays_[6], index, 2, 0, value(Type::F32, depth)); break;
+        case 6: b.store(Memory::BF16, arrays_[7], index, 2, 0, value(Type::F32, depth)); break;
+        default: b.store(Memory::I64, arrays_[0], index, 8, 0, whole_number(depth), 1); break;
         }
     }
     Value whole_number(int depth) { return value(Type::I64, depth); }
@@ -141,14 +146,15 @@ private:
             return b.binary(compares[draw::integer(0, 5)], again(of), again(of));
         }
         if (type == Type::I64) {
-            static const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::Min, Op::Max, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::FloorDiv, Op::FloorMod, Op::Add, Op::Sub};
+            static const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::Min,      Op::Max,      Op::And, Op::Or,
+                                     Op::Xor, Op::Shl, Op::Shr, Op::FloorDiv, Op::FloorMod, Op::Add, Op::Sub};
             static const Op ones[] = {Op::Neg, Op::Abs, Op::Not};
             if (pick < 4) return b.unary(ones[draw::integer(0, 2)], again(type));
             if (pick == 4) return b.convert(type, again(draw::integer(0, 1) ? Type::F64 : Type::F32));
             if (pick == 5) return b.convert(type, again(Type::Bool));
             if (pick == 6) return b.call(callee("mix", mix, Effect::Pure), {again(type), again(type), again(type)});
             if (pick == 7) return b.call(callee("bump", bump, Effect::Writes, draw::integer(0, 1) ? 1 : 0), {arrays_[0], again(type)});
-            if (pick == 8) {   // not of NaN, whose payload is open
+            if (pick == 8) { // not of NaN, whose payload is open
                 const Value real = again(draw::integer(0, 1) ? Type::F32 : Type::F64);
                 return b.select(b.equal(real, real), b.bits(type, real), b.integer(0));
             }
@@ -163,7 +169,9 @@ private:
             if (pick == 7) return b.call(callee("halve", halve, Effect::Pure), {again(type)});
         } else {
             if (pick == 7) return b.call(callee("blend", blend, Effect::Pure), {again(type), again(type)});
-            if (pick == 8) return b.call(callee("mixed", mixed, Effect::Pure), {again(Type::I64), again(type), again(Type::I64), again(type), again(Type::Bool)});
+            if (pick == 8)
+                return b.call(callee("mixed", mixed, Effect::Pure),
+                              {again(Type::I64), again(type), again(Type::I64), again(type), again(Type::Bool)});
             if (pick == 9) return b.call(callee("peek", peek, Effect::Reads, draw::integer(0, 1) ? 2 : 0), {arrays_[1]});
         }
         return b.binary(ops[draw::integer(0, 7)], again(type), again(type));
@@ -179,7 +187,9 @@ private:
             const int64_t pick = draw::integer(0, 11);
             if (pick < 4 || depth > 3) assign();
             else if (pick < 6) store(2);
-            else if (pick == 6) b.check(b.binary(Op::Or, value(Type::Bool, 2), b.binary(Op::Ne, whole_number(1), b.integer(3))), 5, {b.get(any(Type::I64)), b.get(any(Type::F64)), b.get(any(Type::Bool))});
+            else if (pick == 6)
+                b.check(b.binary(Op::Or, value(Type::Bool, 2), b.binary(Op::Ne, whole_number(1), b.integer(3))), 5,
+                        {b.get(any(Type::I64)), b.get(any(Type::F64)), b.get(any(Type::Bool))});
             else if (pick < 9) condition(depth);
             else loop(depth);
         }
@@ -191,7 +201,7 @@ private:
         b.enter(yes);
         statements(depth + 1);
         if (!b.ended()) {
-            if (!exits_of_loops_.empty() && draw::integer(0, 3) == 0) b.jump(exits_of_loops_.back());   // break
+            if (!exits_of_loops_.empty() && draw::integer(0, 3) == 0) b.jump(exits_of_loops_.back()); // break
             else if (draw::integer(0, 19) == 0) b.leave(3, {b.get(any(Type::I64))});
             else b.jump(join);
         }
@@ -209,7 +219,7 @@ private:
         const Value base = arrays_[real];
         const Region region = static_cast<Region>(real ? 2 : draw::integer(0, 5) ? 1 : 0);
         const Value value = b.get(any(real ? Type::F64 : Type::I64));
-        if (draw::integer(0, 1)) {   // strides that the function does not know
+        if (draw::integer(0, 1)) { // strides that the function does not know
             const Value away = b.multiply(at, stride_);
             if (draw::integer(0, 1)) b.store(memory, base, away, 1, 0, value, region);
             else b.set(any(real ? Type::F64 : Type::I64), b.load(memory, base, away, 1, 0, region));
@@ -253,7 +263,8 @@ private:
         if (draw::integer(0, 2) == 0) return neighbours();
         const Variable i = b.variable(Type::I64);
         const bool up_to_size = draw::integer(0, 1);
-        const Value first = b.integer(draw::integer(0, 2) == 0 ? draw::integer(-3, 3) : 0), step = b.integer(draw::integer(0, 4) ? 1 : draw::integer(1, 3));
+        const Value first = b.integer(draw::integer(0, 2) == 0 ? draw::integer(-3, 3) : 0),
+                    step = b.integer(draw::integer(0, 4) ? 1 : draw::integer(1, 3));
         const Value limit = up_to_size ? size_ : b.binary(Op::And, whole_number(1), b.integer(15));
         b.set(i, first);
         const Block head = b.block(), body = b.block(), latch = b.block(), done = b.block();
@@ -353,7 +364,8 @@ void try_one(uint64_t seed) {
         const int64_t interrupted = round == 3 ? draw::integer(0, 60) : 1 << 30;
         const auto arguments = [&](Arena& arena) {
             std::vector<Slot> slots(16);
-            const void* pointers[] = {arena.whole, arena.real, arena.single, arena.narrow, arena.bytes, arena.truth, arena.half, arena.brain};
+            const void* pointers[] = {arena.whole, arena.real,  arena.single, arena.narrow,
+                                      arena.bytes, arena.truth, arena.half,   arena.brain};
             for (size_t i = 0; i < 8; i++) slots[i].p = pointers[i];
             return slots;
         };
@@ -361,7 +373,9 @@ void try_one(uint64_t seed) {
         const auto numbers = [&](std::vector<Slot>& slots) {
             draw::state = values | 1;
             slots[8].i = length, slots[9].i = draw::integer(0, 2) ? 8 : 0;
-            for (size_t i = 10; i < 16; i += 2) slots[i].i = draw::integer(0, 2) ? draw::integer(-5, 20) : static_cast<int64_t>(draw::bits()), slots[i + 1].f = draw::real() * 50;
+            for (size_t i = 10; i < 16; i += 2)
+                slots[i].i = draw::integer(0, 2) ? draw::integer(-5, 20) : static_cast<int64_t>(draw::bits()),
+                slots[i + 1].f = draw::real() * 50;
         };
         const auto stop = [](Asker*) noexcept -> int64_t { return 1; };
         std::vector<Slot> slots = arguments(wanted);
@@ -370,7 +384,7 @@ void try_one(uint64_t seed) {
         Asker asker;
         asker.counter = interrupted, asker.ask = stop;
         const int64_t code = reference::run(function, slots, left, &asker, 200000);
-        if (code < 0) continue;   // runs too long
+        if (code < 0) continue; // runs too long
         exits_taken += code != 0;
         std::vector<Type> types;
         for (const BasicBlock& block : function.blocks) {
@@ -400,14 +414,15 @@ void try_one(uint64_t seed) {
                          static_cast<long long>(have), static_cast<long long>(code));
             for (size_t i = 0; i < left.size(); i++)
                 if (!same(types[i], left[i], static_cast<uint64_t>(slots[i].i)))
-                    std::fprintf(stderr, "  value %zu: %llx, wanted %llx\n", i, static_cast<unsigned long long>(slots[i].i), static_cast<unsigned long long>(left[i]));
+                    std::fprintf(stderr, "  value %zu: %llx, wanted %llx\n", i, static_cast<unsigned long long>(slots[i].i),
+                                 static_cast<unsigned long long>(left[i]));
             CHECK(false && "the same as the reference");
             return;
         }
     }
 }
 
-}  // namespace
+} // namespace
 
 int main(int count, char** words) {
     const uint64_t first = count > 1 ? std::strtoull(words[1], nullptr, 10) : 1;

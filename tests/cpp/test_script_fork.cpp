@@ -199,14 +199,15 @@ bool close(const Tensor& a, const Tensor& b) {
 /// Each thread calls the same functions, which are assembled at their first call.
 void values() {
     const std::shared_ptr<Unit> unit = Unit::make();
-    Tensor x = add(ramp(64), wrap_number(Scalar(1.0)));   // may be put off until a task reads it
+    Tensor x = add(ramp(64), wrap_number(Scalar(1.0))); // may be put off until a task reads it
     Tensor results[thread_count][4];
     together([&](int i) {
         results[i][0] = (*unit)("forward", {x, tasks}).tensor();
         results[i][1] = (*unit)("backward", {x, tasks}).tensor();
         results[i][2] = (*unit)("nested", {x, tasks / 4}).tensor();
         results[i][3] = (*unit)("shares", {Item::list(list_of(type_of(TypeKind::Tensor)), {x, x, results[i][0]}),
-                                        Item::list(list_of(type_of(TypeKind::Int)), {Item(int64_t{3}), Item(int64_t{4})}), tasks}).tensor();
+                                           Item::list(list_of(type_of(TypeKind::Int)), {Item(int64_t{3}), Item(int64_t{4})}), tasks})
+                            .tensor();
         const Item both = (*unit)("table", {x, int64_t{4}});
         CHECK(both.items()[1].text() == "even,odd,even,odd,");
         CHECK(close(both.items()[0].tensor(), add(mul(x, wrap_number(Scalar(4))), wrap_number(Scalar(6)))));
@@ -232,12 +233,12 @@ void gradients() {
     };
     together([&](int i) {
         grads[i] = once("nested");
-        (*unit)("backward", {shared, tasks}).tensor().sum().backward();   // into one leaf from all threads
+        (*unit)("backward", {shared, tasks}).tensor().sum().backward(); // into one leaf from all threads
     });
     const Tensor alone = once("alone");
     for (const Tensor& grad : grads) CHECK(close(grad, mul(alone, wrap_number(Scalar(4)))));
     CHECK(shared.grad().defined());
-    const NoGradGuard off;                                              // holds in the tasks as well
+    const NoGradGuard off; // holds in the tasks as well
     CHECK(!(*unit)("forward", {shared, tasks}).tensor().requires_grad());
 }
 
@@ -250,9 +251,7 @@ void errors() {
                 std::string message;
                 try {
                     CHECK((*unit)(name, {x, n}).tensor().numel() == 5);
-                } catch (const Error& error) {
-                    message = error.what();
-                }
+                } catch (const Error& error) { message = error.what(); }
                 CHECK(message.empty() == (n != 2 && n != 3));
                 CHECK(n != 2 || message.find("two of them") != std::string::npos);
                 CHECK(n != 3 || message.find("torch.mm") != std::string::npos);
@@ -275,7 +274,7 @@ void errors() {
     CHECK(static_cast<Future*>(future.object())->done());
 }
 
-#if !defined(__SANITIZE_THREAD__)   // which does not allow threads after a fork
+#if !defined(__SANITIZE_THREAD__) // which does not allow threads after a fork
 /// The exit status of a child that does `f`; one that hangs is ended by a signal.
 template <class F> int in_child(F f) {
     const pid_t child = fork();
@@ -309,29 +308,31 @@ void processes() {
         CHECK(!was);
         int lost = 0;
         for (size_t i = 0; i < futures.size(); i++) try {
-            CHECK(static_cast<Future*>(futures[i].object())->wait().integer() == static_cast<int64_t>(i));
-        } catch (const Error& error) {
-            lost++;
-            CHECK(std::strstr(error.what(), "when the process was forked"));
-        }
+                CHECK(static_cast<Future*>(futures[i].object())->wait().integer() == static_cast<int64_t>(i));
+            } catch (const Error& error) {
+                lost++;
+                CHECK(std::strstr(error.what(), "when the process was forked"));
+            }
         CHECK(lost > 0 && lost <= num_threads());
         CHECK(close((*unit)("nested", {x, tasks / 4}).tensor(), mul((*unit)("alone", {x, tasks / 4}).tensor(), wrap_number(Scalar(4)))));
     });
     CHECK(status == 0);
     go = true;
-    for (size_t i = 0; i < futures.size(); i++) CHECK(static_cast<Future*>(futures[i].object())->wait().integer() == static_cast<int64_t>(i));
+    for (size_t i = 0; i < futures.size(); i++)
+        CHECK(static_cast<Future*>(futures[i].object())->wait().integer() == static_cast<int64_t>(i));
     // While tasks come and go.
     std::atomic<bool> stop{false};
     std::thread busy([&] {
         while (!stop) (*unit)("cells", {int64_t{20}});
     });
-    for (int i = 0; i < 20; i++) CHECK(in_child([&] { CHECK((*unit)("cells", {int64_t{5}}).integer() == 9900 + 6633 + 4900 + 3900 + 3366); }) == 0);
+    for (int i = 0; i < 20; i++)
+        CHECK(in_child([&] { CHECK((*unit)("cells", {int64_t{5}}).integer() == 9900 + 6633 + 4900 + 3900 + 3366); }) == 0);
     stop = true;
     busy.join();
 }
 #endif
 
-}  // namespace
+} // namespace
 
 int main() {
     set_num_threads(3);

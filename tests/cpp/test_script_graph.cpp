@@ -41,9 +41,11 @@ std::string graph_of(const std::string& text) {
     } catch (const Error& error) { return std::string("ERROR ") + error.what() + "\n"; }
 }
 
-struct Sample { const char *text, *graph; };
+struct Sample {
+    const char *text, *graph;
+};
 
-}  // namespace
+} // namespace
 
 int main() {
     static const Sample programs[] = {
