@@ -297,7 +297,10 @@ class Comparer:
     def same_by_overload(self, number, name, ours):
         """Whether PyTorch does what we do where the overload is called and not the name."""
         function, args, kwargs, draw = self.make(number, torch, self.drawing)[1]
-        overload = getattr(function, name.partition(".")[2], None) if isinstance(function, torch._ops.OpOverloadPacket) else None
+        if not isinstance(function, torch._ops.OpOverloadPacket):
+            return False
+        ours_named = name.partition(".")[2]
+        overload = getattr(function, ours_named, None) or getattr(function, "out_" + ours_named.removesuffix("_out"), None)   # linalg_matrix_rank.out_tol_tensor
         if overload is None:
             return False
         children.stage("torch")
