@@ -1,7 +1,8 @@
 // kernels/library/fft.cpp: plans Fourier transforms. A transform of blocks (fft_isa.h) runs Stockham's mixed-radix
 // stages over many sequences side by side. One long sequence becomes a matrix of n = first * second numbers: its
 // columns are transformed, multiplied by roots of unity and transposed, then its rows are transformed (Bailey 1990,
-// "FFTs in external or hierarchical memory"). Lengths with a large prime factor use Bluestein's convolution.
+// "FFTs in external or hierarchical memory"). Lengths with a large prime factor use a convolution, Rader's
+// or Bluestein's.
 #include "kernels/library/fft.h"
 
 #include <pthread.h>

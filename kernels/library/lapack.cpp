@@ -6,7 +6,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -179,11 +178,7 @@ int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) 
         const auto item = static_cast<int64_t>(item_size(dtype));
         Scratch<char> factors(n * n * item);
         copy_part(dtype, n, n, {lu, 1, lda}, {factors.data, 1, n});
-        for (int64_t j = 0; j < n; ++j) {
-            char* column = static_cast<char*>(lu) + j * lda * item;
-            std::memset(column, 0, static_cast<size_t>(n * item));
-            put_number(dtype, column + j * item, 1);
-        }
+        for (int64_t j = 0; j < n; ++j) make_unit(dtype, j, static_cast<char*>(lu) + j * lda * item, n);
         return getrs(dtype, 'N', n, n, factors.data, n, pivots, lu, lda);
     }
     int info = 0;

@@ -27,13 +27,6 @@ double get(DType dtype, const void* at) {
     return dtype == DType::Float32 ? static_cast<double>(*static_cast<const float*>(at)) : *static_cast<const double*>(at);
 }
 
-/// A column of `rows` numbers of a matrix by columns becomes one of the identity.
-void make_unit(DType dtype, int64_t j, char* column, int64_t rows) {
-    const auto item = static_cast<int64_t>(item_size(dtype));
-    clear(column, rows * item);
-    put_number(dtype, column + j * item, 1);
-}
-
 /// Reflector j below the diagonal of a matrix becomes a column of `rows` numbers: zeros, 1, what is stored, zeros.
 void spell_out(DType dtype, int64_t m, int64_t j, const char* column, char* v, int64_t rows) {
     const auto item = static_cast<int64_t>(item_size(dtype));

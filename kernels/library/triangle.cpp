@@ -25,7 +25,8 @@
 namespace kindling::library {
 namespace {
 
-constexpr int64_t whole = 16; // unknowns or columns that are not halved: products of fewer do not pay
+constexpr int64_t whole = 16;        // unknowns or columns that are not halved: products of fewer do not pay
+constexpr int64_t undisturbed = 384; // rows up to which threads cost LU and Cholesky more than they save: 256 took 1.6 times as long
 int64_t half_of(int64_t size) { return (size / 2 + whole - 1) / whole * whole; }
 
 const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
@@ -130,7 +131,7 @@ int cholesky(DType dtype, bool upper, int64_t n, const Part& a) {
 } // namespace
 
 int cholesky_by_halves(DType dtype, bool upper, int64_t n, void* a, int64_t lda) {
-    const Alone short_loops(n <= 384);
+    const Alone short_loops(n <= undisturbed);
     return cholesky(dtype, upper, n, {a, upper ? lda : 1, upper ? 1 : lda});
 }
 
@@ -153,6 +154,11 @@ void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part
     product.beta = subtract;
     product.a_conjugate = conjugate_a;
     gemm(product);
+}
+
+void make_unit(DType dtype, int64_t j, void* column, int64_t rows) {
+    clear(dtype, static_cast<char*>(column), rows);
+    put_number(dtype, static_cast<char*>(column) + j * item_of(dtype), 1);
 }
 
 void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to) {
@@ -190,7 +196,7 @@ void solve_triangle(const TriangularSystem& s) {
 }
 
 int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
-    const Alone short_loops(std::min(m, n) <= 384); // measured: 256 took 1.6 times as long with two threads
+    const Alone short_loops(std::min(m, n) <= undisturbed);
     const Part given{a, 1, lda};
     if (n <= whole) return factor_columns(dtype, m, n, given, pivots);
     // A register more, since the last columns may begin anywhere, and lest rows lie a power of two apart.

@@ -19,6 +19,8 @@ inline void put_number(DType dtype, void* at, double value) {
     if (dtype == DType::Float32) *static_cast<float*>(at) = static_cast<float>(value);
     else *static_cast<double*>(at) = value;
 }
+/// A column of `rows` numbers becomes column j of the identity.
+void make_unit(DType dtype, int64_t j, void* column, int64_t rows);
 /// Copies m x n numbers; the matrices do not overlap.
 void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to);
 

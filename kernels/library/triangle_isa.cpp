@@ -21,6 +21,7 @@ template <class T> using Own [[gnu::vector_size(own_bytes), gnu::aligned(sizeof(
 template <class T> constexpr int64_t own_lanes = own_bytes / static_cast<int64_t>(sizeof(T));
 template <class T> Own<T>& own(T* x) { return *reinterpret_cast<Own<T>*>(x); }
 template <class T> const Own<T>& own(const T* x) { return *reinterpret_cast<const Own<T>*>(x); }
+
 template <class T> void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
     T* x = static_cast<T*>(right);
     const int64_t from = t.forward ? 0 : size - 1, next = t.forward ? 1 : -1;

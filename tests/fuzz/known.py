@@ -422,9 +422,14 @@ def past_int64(kind, theirs, ours, call):
     return bool(re.search(r"[=, (]-9223372036854775808\b", call.partition("\n")[0])) or any(2**63 <= int(number) <= 2**64 for number in re.findall(r"[(=, ](\d{19,20})[,)]", call.partition("\n")[0]))
 
 
+def neither_finite(call):
+    """Whether both numbers that differ are infinite or NaN."""
+    return bool(re.search(r"\n\S*(nan|inf)\S* there, \S*(nan|inf)\S* here", call))
+
+
 def both_not_finite(kind, theirs, ours, call):
     """Whether both numbers that differ are infinite or NaN, and come of such numbers, or of ones whose products may be."""
-    return bool(re.search(r"\n\S*(nan|inf)\S* there, \S*(nan|inf)\S* here", call)) and (not_finite(kind, theirs, ours, call) or far_apart(kind, theirs, ours, call))
+    return neither_finite(call) and (not_finite(kind, theirs, ours, call) or far_apart(kind, theirs, ours, call))
 
 
 def off_by_little(kind, theirs, ours, call):
@@ -1099,7 +1104,7 @@ KNOWN = [
     Known(r"(native_)?layer_norm\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Equal numbers have no deviation, or what rounding leaves of it, and eps is 0.", "What rounding decides",
           lambda kind, theirs, ours, call: bool(re.search(r", -?0(\.0)?[,)]", call)) and "equal numbers" in call),
     Known(r"cosine_similarity\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "A vector of zeros is divided by its length where eps is 0.", "neither is a finite number",
-          lambda kind, theirs, ours, call: bool(re.search(r", -?0\.0\)|eps=-?0\.0", call)) and bool(re.search(r"\n\S*(nan|inf)\S* there, \S*(nan|inf)\S* here", call))),
+          lambda kind, theirs, ours, call: bool(re.search(r", -?0\.0\)|eps=-?0\.0", call)) and neither_finite(call)),
     Known(r"cosine_similarity\.\w+|(margin_ranking|cosine_embedding|triplet_margin|hinge_embedding)_loss\.\w+|pairwise_distance\.\w+", r"^(second )?gradient: nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "the gradient of a product that overflows", lambda *told: not_finite(*told) or far_apart(*told)),
     Known(r"linalg_tensorsolve\.\w+", r"^(Value|Runtime)Error there, an answer here", r"cannot create std::vector larger", r"^an answer", "A number is solved for.", "stops with an internal assertion"),
     Known(r"(sub|subtract|add|rsub)_?\.\w+", r"^RuntimeError in the (second )?gradient there, an answer here", r"value cannot be converted to type int64_t without overflow", r"^an answer", "An alpha beyond 64 bits is that number.", "An alpha beyond 64 bits", past_int64),
