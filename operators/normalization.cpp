@@ -90,14 +90,20 @@ struct Normalized {
     Tensor result, mean, rstd, variance;
 };
 
-/// Batch normalisation where channels are the nearest neighbours: columns, reduced as they lie.
+/// Batch normalisation's 1 / deviation: 0, and not infinity, of a constant channel where eps is 0.
+Tensor batch_rstd(const Tensor& variance, double eps) {
+    if (eps != 0) return rsqrt(add(variance, number(eps)));
+    return rsqrt(masked_fill(variance, eq(variance, Scalar(0)), Scalar(__builtin_inf()))); // whose derivatives are 0 too
+}
+
+/// Batch normalisation in steps: where channels are the nearest neighbours (columns, reduced as they lie), or eps is 0.
 Normalized normalized_columns(const Tensor& x, const Sizes& dims, const Tensor& weight, const Tensor& bias, double eps) {
     DType inside = value_type(x.dtype());
     Normalized all;
     all.mean = mean(x, IntList(dims), true, inside);
     all.variance = _squared_deviations(x, all.mean, dims);
     all.variance = div(all.variance, number(static_cast<double>(x.numel() / all.mean.numel())));
-    all.rstd = rsqrt(add(all.variance, number(eps)));
+    all.rstd = batch_rstd(all.variance, eps);
     all.result = _standardized(x, all.mean, all.rstd, weight, bias);
     return all;
 }
@@ -507,10 +513,11 @@ OPERATORS(normalization) {
             if (training) {
                 KINDLING_CHECK(Runtime, input.numel(), "input tensor must have at least one element, but got input_sizes = %s",
                                str(input.sizes()).c_str());
-                const bool columns = input.size(1) > 1 && input.stride(1) == 1 && input.numel() >= 1 << 13 &&
-                                     !input.is_meta(); // of few numbers calls cost more
+                const bool columns =
+                    input.size(1) > 1 && input.stride(1) == 1 && input.numel() >= 1 << 13; // of few numbers calls cost more
                 Normalized all;
-                if (columns) all = normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps);
+                if (!input.is_meta() && (columns || eps == 0))
+                    all = normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps);
                 else
                     std::tie(all.result, all.mean, all.rstd, all.variance) =
                         _normalized(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps, 3);
@@ -552,7 +559,7 @@ OPERATORS(normalization) {
                 rstd = along(rstd, n, 1);
                 if (training && differentiates_again()) {
                     mean_ = mean(input, IntList(dims), true);
-                    rstd = rsqrt(add(var(input, IntList(dims), Scalar(0), true), number(eps)));
+                    rstd = batch_rstd(var(input, IntList(dims), Scalar(0), true), eps);
                 }
                 Tensor w = along(weight, n, 1);
                 if (wanted[0] && training && !differentiates_again()) {

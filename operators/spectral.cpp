@@ -425,16 +425,6 @@ OPERATORS(spectral) {
             return rank_of(self, optional_number(atol, self), optional_number(rtol, self), hermitian);
         }),
     });
-    declare("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")({
-        doc("How many singular values are above tol"),
-        raises_by_value(),
-        out_castable(),
-        flags(trait::AutocastFloat),
-        not_differentiable(),
-        composition([](const Tensor& self, double tol, bool hermitian) {
-            return rank_of(self, optional_number(tol, self), optional_number(0.0, self), hermitian);
-        }),
-    });
     declare("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor")({
         doc("How many singular values are above tol"),
         raises_by_value(),
@@ -443,6 +433,16 @@ OPERATORS(spectral) {
         not_differentiable(),
         composition([](const Tensor& input, const Tensor& tol, bool hermitian) {
             return rank_of(input, tol, optional_number(0.0, input), hermitian);
+        }),
+    });
+    declare("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")({
+        doc("How many singular values are above tol"),
+        raises_by_value(),
+        out_castable(),
+        flags(trait::AutocastFloat),
+        not_differentiable(),
+        composition([](const Tensor& self, double tol, bool hermitian) {
+            return rank_of(self, optional_number(tol, self), optional_number(0.0, self), hermitian);
         }),
     });
 }

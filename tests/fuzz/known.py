@@ -1312,7 +1312,7 @@ KNOWN = [
           lambda kind, theirs, ours, call: any(low < 0 or high > 1 for low, high, *_ in list(held(call))[1:2])),
     Known(r"(select|slice|diagonal|as_strided)_scatter\.\w+", r"^(result|(second )?gradient): value", r"^an answer", r"^an answer", "The result has self's strides, whose elements share memory.", "elements in an order of its own", shares_memory),
     Known(r"_?(native_)?batch_norm\w*\.\w+", r"^(result|(second )?gradient): (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch takes the root of no variance for infinite.", "normalised with an `eps` of 0",
-          lambda kind, theirs, ours, call: bool(re.search(r", (0\.0|0)(, (True|False))?\)\n|eps=0(\.0)?\b", call))),
+          lambda kind, theirs, ours, call: bool(re.search(r"\bFalse, [^,()]+, (0\.0|0)(, (True|False))?\)\n|training=False.*eps=0(\.0)?\b", call))),
     Known(r"tri[lu](_indices)?\.\w+", r"^(result|arguments after the call|gradient): (shape|value)", r"^an answer", r"^an answer", "PyTorch's sum of sizes and the offset wraps.", "diagonals as far as 64 bits go", lambda kind, theirs, ours, call: bool(re.search(r"[ =]-?\d{18,}[,)]", call.partition("\n")[0]))),
     Known(r"linear\.\w+", r"^RuntimeError there, an answer here", r"self and mat2 must have the same dtype", r"^an answer", "A vector as weight with a bias.", "A vector as weight of `linear`",
           lambda kind, theirs, ours, call: bool(re.match(r"[^<]*<[^<>]*>, <\w+ \[\d+\] ", call))),

@@ -151,6 +151,8 @@ torch.norm(torch.ones(2, 2), "nuc", 0)
 torch.isin(torch.tensor([3], dtype=torch.uint16), torch.tensor([2, 3]))
 torch.nn.functional.binary_cross_entropy(torch.ones(2), torch.ones(2), torch.ones(2, requires_grad=True))
 torch.nn.functional.multi_margin_loss(torch.ones(2, 3), torch.tensor([0, 2]), weight=torch.ones(3, requires_grad=True))
+torch.nn.functional.multi_margin_loss(torch.ones(2, 3), torch.tensor([0, 2]), weight=torch.ones(3, dtype=torch.float64))
+torch.linalg.matrix_rank(torch.eye(3), torch.tensor(1 + 0j))
 torch.nn.functional.soft_margin_loss(torch.ones(2), torch.ones(2, requires_grad=True))
 torch.index_select(torch.ones(0, 2), 0, torch.tensor([0]))
 torch.index_select(torch.ones(2, 3, 0), 1, torch.tensor([3]), out=torch.empty(0))
@@ -952,3 +954,22 @@ def test_ranks_are_those_of_the_matrices(driver, one, other):
     """Of one that is broadcast there is one, with its singular values."""
     expected, actual = (t.linalg.lstsq(t.ones(one), t.ones(other), driver=driver) for t in (torch, kindling))
     assert [tuple(x.shape) for x in actual] == [tuple(x.shape) for x in expected] and actual.rank.tolist() == expected.rank.tolist()
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("layout", ["contiguous_format", "channels_last"])
+@pytest.mark.parametrize("shape", [(2, 3, 2, 2), (16, 4, 16, 16)])
+def test_batch_norm_of_a_constant_channel_where_eps_is_0(shape, layout, affine):
+    """1 / deviation is 0 there: the result is the bias, and nothing goes back."""
+    data = torch.linspace(-1, 1, math.prod(shape), dtype=torch.float64).reshape(shape)
+    data[:, 1] = 2
+    found = []
+    for t in (torch, kindling):
+        x = t.tensor(data.tolist(), dtype=t.float64).contiguous(memory_format=getattr(t, layout)).requires_grad_()
+        weight, bias = ((t.arange(start, start + shape[1], dtype=t.float64).requires_grad_() for start in (1.0, 0.0)) if affine else (None, None))
+        result, mean, rstd = t.native_batch_norm(x, weight, bias, None, None, True, 0.1, 0.0)
+        slopes = t.autograd.grad(result.pow(3).sum() + result[:, 1].sum(), [each for each in (x, weight, bias) if each is not None], create_graph=True)
+        second, = t.autograd.grad(slopes[0].square().sum(), x)
+        found.append([each.detach().tolist() for each in (result, mean, rstd, *slopes, second)])
+    for theirs, ours in zip(*found):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=1e-5, atol=1e-5)
