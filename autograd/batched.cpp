@@ -5,6 +5,7 @@
 // batched tensor to the tensor behind it, and sums over slices where that has no batch dimension. RebatchNode passes the gradient of a
 // tensor with all slices to the batched tensor. Both can be differentiated again. So the derivative of a mapped operator is its mapped
 // derivative, and no operator declares one.
+// Compiled for size.
 #include "autograd/meta.h"
 #include "autograd/ops.h"
 #include "core/schema.h"

@@ -1,4 +1,5 @@
 // autograd/copy_slices.cpp: the node of a write through a view, and the nodes of views made again.
+// Compiled for size.
 #include "autograd/copy_slices.h"
 
 #include "autograd/meta.h"

@@ -1,5 +1,6 @@
 // autograd/forward.cpp: what a call does when one of its arguments carries a tangent. The call itself runs as ever, for lower
 // levels and the tape; then the tangents of its results are computed by ordinary calls, which both see as well.
+// Compiled for size.
 #include "autograd/forward.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // autograd/plan.cpp: declarations of derivatives, read once; and nodes that apply them.
+// Compiled for size.
 #include "autograd/plan.h"
 
 #include <cstring>

@@ -15,7 +15,7 @@
 #include "core/shape.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
-#include "operators/sparse_kernels.h"
+#include "operators/sparse/kernels.h"
 
 namespace kindling {
 

@@ -1,4 +1,5 @@
 // autograd/tangents.cpp: levels of forward mode, and where a tensor keeps its tangents.
+// Compiled for size.
 #include "autograd/copy_slices.h"
 #include "autograd/forward.h"
 #include "autograd/meta.h"

@@ -1,4 +1,5 @@
 // bindings/autograd_engine.cpp: the engine and the modes as Python calls them.
+// Compiled for size.
 #include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "autograd/ops.h"

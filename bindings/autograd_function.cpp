@@ -1,4 +1,5 @@
 // bindings/autograd_function.cpp: torch.autograd.Function: the context object, apply, and the node whose backward is written in Python.
+// Compiled for size.
 #include "autograd/forward.h"
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"

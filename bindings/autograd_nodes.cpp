@@ -1,4 +1,5 @@
 // bindings/autograd_nodes.cpp: the Python objects of nodes: names, edges, hooks, saved values.
+// Compiled for size.
 #include "autograd/plan.h"
 #include "bindings/autograd_python.h"
 #include "core/schema.h"

@@ -1,4 +1,5 @@
 // bindings/autograd_tensor.cpp: autograd's methods and properties of Tensor.
+// Compiled for size.
 #include "autograd/ops.h"
 #include "bindings/autograd_python.h"
 #include "bindings/function.h"

@@ -1,4 +1,5 @@
 // bindings/batch.cpp: what torch.vmap (kindling/func/_vmap.py) needs: levels, and tensors in and out of them.
+// Compiled for size.
 #include "core/batch.h"
 #include "autograd/forward.h"
 #include "autograd/meta.h"

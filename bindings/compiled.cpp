@@ -1,4 +1,5 @@
 // bindings/compiled.cpp: what torch.compile gives for a function; and work that a program's own backend has put off.
+// Compiled for size.
 #include <utility>
 
 #include "bindings/types.h"

@@ -1,4 +1,5 @@
 // bindings/construct.cpp: from Python data to tensors and back: torch.tensor, legacy constructors, NumPy, buffers, DLPack, tolist.
+// Compiled for size.
 #include <memory>
 
 #include "bindings/tensor.h"

@@ -1,4 +1,5 @@
 // bindings/devices.cpp: plug-in devices: their memory and copies are methods of Python objects.
+// Compiled for size.
 #include "bindings/function.h"
 #include "bindings/types.h"
 

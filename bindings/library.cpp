@@ -1,4 +1,5 @@
 // bindings/library.cpp: operators registered from Python (torch.library): an Operator whose kernel calls back.
+// Compiled for size.
 #include "bindings/function.h"
 #include "bindings/script.h"
 #include "bindings/types.h"

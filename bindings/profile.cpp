@@ -1,4 +1,5 @@
 // bindings/profile.cpp: torch.autograd.profiler and torch.profiler: switch the core's records on and off, and hand them to Python.
+// Compiled for size.
 #include "core/profile.h"
 #include "bindings/function.h"
 #include "bindings/types.h"

@@ -1,4 +1,5 @@
 // bindings/script.cpp: units of scripts and their functions as Python objects, and calls of them.
+// Compiled for size.
 #include "bindings/script_class.h"
 
 #include <cstring>

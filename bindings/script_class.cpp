@@ -1,5 +1,6 @@
 // bindings/script_class.cpp: types, classes and objects of scripts in Python. What a class of Python's means to a script is found out
 // by kindling.jit; here its attributes and the text of its methods are kept, and methods are compiled when they are asked for.
+// Compiled for size.
 #include "bindings/script_class.h"
 
 #include <cstring>

@@ -1,5 +1,6 @@
 // bindings/script_graph.cpp: graphs of scripts as Python sees them: Graph, Block, Node, Value. An object keeps its graph, which keeps
 // all that was ever made in it.
+// Compiled for size.
 #include "bindings/script_class.h"
 #include "bindings/types.h"
 #include "core/dtype.h"

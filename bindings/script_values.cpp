@@ -1,4 +1,5 @@
 // bindings/script_values.cpp: between Python objects and the items of scripts.
+// Compiled for size.
 #include "bindings/script_class.h"
 #include "bindings/types.h"
 #include "script/codes.h"

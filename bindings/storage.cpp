@@ -1,4 +1,5 @@
 // bindings/storage.cpp: UntypedStorage and Generator.
+// Compiled for size.
 
 #include "bindings/function.h"
 #include "bindings/types.h"

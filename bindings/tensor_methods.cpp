@@ -1,4 +1,5 @@
 // bindings/tensor_methods.cpp: methods of Tensor that are no operators: sizes, conversions, storage.
+// Compiled for size.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 #include "core/batch.h"

@@ -1,4 +1,5 @@
 // bindings/torch_function.cpp: __torch_function__: overridden calls of subclasses, tensor-like objects and modes.
+// Compiled for size.
 #include "bindings/tensor.h"
 #include "bindings/types.h"
 

@@ -1,4 +1,5 @@
 // bindings/trace.cpp: torch.jit.trace: what the tracer asks of Python, and what Python programs see of a trace.
+// Compiled for size.
 #include "script/trace.h"
 #include "script/passes/passes.h"
 

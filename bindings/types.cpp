@@ -1,4 +1,5 @@
 // bindings/types.cpp: the small types: dtype, layout, memory_format, device, Size, finfo and iinfo.
+// Compiled for size.
 
 #include "bindings/types.h"
 #include "bindings/function.h"

@@ -1,4 +1,5 @@
 // core/autocast.cpp: casts arguments while autocast is on, and keeps the casts of weights.
+// Compiled for size.
 #include "core/autocast.h"
 
 #include <unordered_map>
@@ -9,7 +10,7 @@
 
 namespace kindling {
 
-Tensor cast_for_autocast(const Tensor& tensor, DType dtype); // operators/copying.cpp
+Tensor cast_for_autocast(const Tensor& tensor, DType dtype); // operators/tensors/copying.cpp
 
 struct KeptCast {
     Tensor source, cast;

@@ -1,4 +1,5 @@
 // core/batch.cpp: headers of batched tensors, and the levels that are open in this thread.
+// Compiled for size.
 #include "core/batch.h"
 
 #include <atomic>

@@ -84,7 +84,7 @@ inline bool is_traced() { return thread_state.include & ~thread_state.exclude & 
 /// bindings/: __torch_dispatch__ of modes and subclasses.
 extern void (*call_python_dispatch)(const Operator& op, Value* arguments, Value* results);
 
-/// operators/sparse_kernels.cpp: calls with sparse tensors, or whose result is to be one. The first serves those whose parts
+/// operators/sparse/kernels.cpp: calls with sparse tensors, or whose result is to be one. The first serves those whose parts
 /// autograd sees, if this is one of them.
 bool call_sparse_parts(const Operator& op, Value* arguments, Value* results);
 void call_sparse(const Operator& op, Value* arguments, Value* results);

@@ -2,6 +2,7 @@
 //
 // A built-in kernel only ever sees host memory. A call on a plug-in's device goes to the kernel that was added for it; views
 // and fresh memory need none; copies and factories go through the host by the plug-in's own copy.
+// Compiled for size.
 #include <cstring>
 
 #include "core/dispatch.h"
@@ -9,7 +10,7 @@
 
 namespace kindling {
 
-void copy_into(const Tensor& target, const Tensor& source); // operators/copying.cpp
+void copy_into(const Tensor& target, const Tensor& source); // operators/tensors/copying.cpp
 
 static Layer layer_of(DeviceType type) {
     return static_cast<Layer>(static_cast<int>(Layer::Private) + static_cast<int>(type) - static_cast<int>(DeviceType::Private));

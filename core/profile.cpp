@@ -1,4 +1,5 @@
 // core/profile.cpp: records what a thread does while a profiler is on.
+// Compiled for size.
 #include "core/profile.h"
 
 #include <ctime>

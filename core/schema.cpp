@@ -1,4 +1,5 @@
 // core/schema.cpp: parser of schemas in PyTorch's text form.
+// Compiled for size.
 #include "core/schema.h"
 
 #include <cstdlib>

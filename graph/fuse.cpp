@@ -1,5 +1,6 @@
 // graph/fuse.cpp: from loops as they were recorded to loops as they run. One pass puts each loop into the first group that it may
 // join; another gives every reduction what only it reads; the last one writes the groups' expressions.
+// Compiled for size.
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>

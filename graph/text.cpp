@@ -1,4 +1,5 @@
 // graph/text.cpp: recordings and plans as text, for KINDLING_TRACE_GRAPH=FILE and the tests.
+// Compiled for size.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

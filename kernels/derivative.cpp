@@ -1,5 +1,6 @@
 // kernels/derivative.cpp: derivatives of expressions, with torch's conventions at ties, edges and in the complex plane
 // (the gradient is with respect to the conjugate: a holomorphic f gives grad * conj(f')).
+// Compiled for size.
 #include <vector>
 
 #include "core/error.h"

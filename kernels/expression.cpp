@@ -1,10 +1,11 @@
 // kernels/expression.cpp: verifies, prints and hashes expressions; scalars in the form that tiles hold.
+// Compiled for size.
 #include "kernels/expression.h"
 
 #include <cstring>
 
 #include "core/error.h"
-#include "kernels/tile.h"
+#include "kernels/tile/tile.h"
 
 namespace kindling {
 

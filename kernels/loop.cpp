@@ -2,9 +2,9 @@
 #include "kernels/loop.h"
 
 #include "core/error.h"
-#include "kernels/executor.h"
-#include "kernels/move.h"
-#include "kernels/usual.h"
+#include "kernels/maths/usual.h"
+#include "kernels/tile/executor.h"
+#include "kernels/tile/move.h"
 #include "runtime/threads.h"
 
 namespace kindling {

@@ -1,10 +1,11 @@
 // kernels/symbol.cpp: expressions from symbols: hash-consing, literals, promotion, folding.
+// Compiled for size.
 #include "kernels/symbol.h"
 
 #include <cmath>
 
 #include "core/error.h"
-#include "kernels/tile.h"
+#include "kernels/tile/tile.h"
 
 namespace kindling {
 

@@ -125,7 +125,7 @@ inline Field out_decides() { return out_dtype(OutDType::Decides); }
 /// The kinds of dtype that it has kernels for, before integers become floats: takes(kind::Floats | kind::Complex). Others are
 /// a NotImplementedError. A kernel or composition is asked about its first tensor, a scalar body about the promoted dtype.
 inline Field takes(uint32_t kinds) { return {Field::Kind::Takes, 0, kinds}; }
-/// Its body knows sparse tensors; without this a kernel never sees one (operators/sparse_kernels.h).
+/// Its body knows sparse tensors; without this a kernel never sees one (operators/sparse/kernels.h).
 inline Field takes_sparse() { return flags(trait::TakesSparse); }
 /// A list operator that writes in place and has no result: Python gets the list back.
 inline Field gives_self() { return flags(trait::GivesSelf); }

@@ -1,4 +1,5 @@
 // operators/forms.cpp: in-place and out= forms of bodies that are not pointwise, and copies between tensors.
+// Compiled for calls.
 #include "operators/forms.h"
 
 #include "core/dispatch.h"

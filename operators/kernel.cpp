@@ -1,4 +1,5 @@
 // operators/kernel.cpp: runs kernels that come in two halves. Results are allocated here and nowhere else.
+// Compiled for calls.
 #include "operators/kernel.h"
 
 #include <cstring>

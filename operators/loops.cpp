@@ -1,4 +1,5 @@
 // operators/loops.cpp: promotion, broadcast, strides of results, overlap checks.
+// Compiled for calls.
 #include "operators/loops.h"
 
 #include "core/dispatch.h"

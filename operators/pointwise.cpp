@@ -1,5 +1,6 @@
 // operators/pointwise.cpp: a scalar body as an operator. What depends on dtypes and structural arguments alone is worked out
 // once and kept in the operator; a call then checks shapes, allocates and runs.
+// Compiled for calls.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -8,7 +9,7 @@
 
 #include "core/dispatch.h"
 #include "graph/pending.h"
-#include "kernels/tile.h"
+#include "kernels/tile/tile.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
 

@@ -1,4 +1,5 @@
 // operators/reduce.cpp: sizes and dimensions of reductions and of their gradients.
+// Compiled for calls.
 #include "operators/reduce.h"
 
 #include "generated/functions.h"

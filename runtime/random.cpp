@@ -1,4 +1,5 @@
 // runtime/random.cpp: the Mersenne Twister and its state.
+// Compiled for loops.
 #include "runtime/random.h"
 
 #include <sys/random.h>

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "core/tensor.h"
-#include "kernels/fold.h"
+#include "kernels/reductions/fold.h"
 #include "kernels/scalar/builder.h"
 #include "script/codes.h"
 #include "script/native_loop.h"

@@ -2,7 +2,7 @@
 
 A quote in a document is a comment that names the place, and a block below it:
 
-    <!-- quoted from operators/activation.cpp: declare("silu( -->
+    <!-- quoted from operators/elementwise/activation.cpp: declare("silu( -->
     ```cpp
     ```
 

@@ -1,9 +1,10 @@
 // kernels/library/special.cpp: Bessel and incomplete gamma functions, orthogonal polynomials, in double precision.
+// Compiled for size.
 #include "kernels/library/special.h"
 
 #include <cstdint>
 
-#include "kernels/maths.h"
+#include "kernels/maths/maths.h"
 
 namespace kindling::library::special {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "kernels/angle.h"
+#include "kernels/maths/angle.h"
 
 namespace kindling::native {
 

@@ -1,7 +1,7 @@
 // kernels/native/emit.h: from a lane program to machine code.
 #pragma once
-#include "kernels/fold.h"
 #include "kernels/native/lanes.h"
+#include "kernels/reductions/fold.h"
 
 namespace kindling::native {
 

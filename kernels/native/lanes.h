@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/fold.h"
 #include "kernels/isa.h"
 #include "kernels/native/assembler.h"
-#include "kernels/tile.h"
+#include "kernels/reductions/fold.h"
+#include "kernels/tile/tile.h"
 
 namespace kindling::native {
 
@@ -175,7 +175,7 @@ struct LaneStore {
     bool past_cache; // by a streaming store
 };
 
-/// A reduction. The 16 lanes of each block of 256 elements (kernels/fold.h) are left in memory, for find_lane_fold.
+/// A reduction. The 16 lanes of each block of 256 elements (kernels/reductions/fold.h) are left in memory, for find_lane_fold.
 struct LaneFold {
     int32_t value;
     int16_t slot;    // of the result

@@ -4,7 +4,7 @@
 
 #include "kernels/native/lanes.h"
 #include "kernels/native/native.h"
-#include "kernels/tile.h"
+#include "kernels/tile/tile.h"
 
 namespace kindling::native {
 

@@ -1,4 +1,5 @@
 // kernels/native/memory.cpp: pages are written first and become executable afterwards (W^X).
+// Compiled for calls.
 #include "kernels/native/memory.h"
 
 #include <sys/mman.h>

@@ -5,7 +5,7 @@
 
 #include "kernels/isa.h"
 #include "kernels/loop.h"
-#include "kernels/tile.h"
+#include "kernels/tile/tile.h"
 
 namespace kindling {
 
@@ -17,7 +17,7 @@ class NativeKernel;
 /// scalar (repeated over splat_bytes). The code lives as long as the program.
 const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements);
 /// Value in `repeated` for a slot that is stored: its memory, aligned to 64, is written by streaming stores. The caller
-/// must run end_past_cache() (kernels/move.h) at the end.
+/// must run end_past_cache() (kernels/tile/move.h) at the end.
 inline constexpr uint8_t native_past_cache = 2;
 /// Bytes of scratch memory, aligned to 64, that a run needs.
 int64_t native_frame(const NativeKernel& kernel, int64_t rows = 1);
@@ -25,7 +25,7 @@ int64_t native_frame(const NativeKernel& kernel, int64_t rows = 1);
 /// the run sets itself.
 inline size_t native_pointers(size_t slots) { return 2 * slots + 1; }
 /// Runs elements 0 to n. If the program has reductions, n is at most native_fold_elements(), and the first element
-/// begins a block (kernels/fold.h). The result of reduction k is written at `folded` + fold_result_bytes * k.
+/// begins a block (kernels/reductions/fold.h). The result of reduction k is written at `folded` + fold_result_bytes * k.
 void run_native(const NativeKernel& kernel, char** pointers, int64_t n, char* frame, char* folded = nullptr);
 int64_t native_fold_elements();
 /// The same for some rows of n elements. Each has its own pointers, one row's after the other's. The result of

@@ -4,7 +4,7 @@
 #include "kernels/native/record.h"
 
 #include "core/error.h"
-#include "kernels/arithmetic.h"
+#include "kernels/maths/arithmetic.h"
 
 namespace kindling::isa_recorded::maths {
 // A lane with a large angle is rare; see Fix in emit.cpp.
@@ -16,7 +16,7 @@ template <class T> bool scaled_at_once(const Recorded<T>& value, const Recorded<
 }
 } // namespace kindling::isa_recorded::maths
 
-#include "kernels/maths.h"
+#include "kernels/maths/maths.h"
 #include "kernels/native/native.h"
 
 namespace kindling::isa_recorded {

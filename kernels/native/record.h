@@ -1,8 +1,8 @@
 // kernels/native/record.h: a value type that records what is done with it. Scalar bodies written for vectors (maths.h,
 // arithmetic.h) run over it and leave a lane program. Include it before those. One recorder per thread.
 #pragma once
+#include "kernels/maths/vector.h"
 #include "kernels/native/lanes.h"
-#include "kernels/vector.h"
 
 namespace kindling::KINDLING_ISA_NAMESPACE {
 

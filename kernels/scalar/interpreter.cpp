@@ -1,4 +1,5 @@
 // kernels/scalar/interpreter.cpp: runs words, with direct threading.
+// Compiled for calls.
 #include <cstring>
 
 #include "kernels/scalar/analysis.h"

@@ -10,12 +10,12 @@
 #endif
 
 #include "core/error.h"
-#include "kernels/fold.h"
 #include "kernels/isa.h"
 #include "kernels/loop.h"
-#include "kernels/move.h"
+#include "kernels/reductions/fold.h"
 #include "kernels/symbol.h"
-#include "kernels/tile.h"
+#include "kernels/tile/move.h"
+#include "kernels/tile/tile.h"
 #include "tests/cpp/check.h"
 
 using namespace kindling;
@@ -267,7 +267,7 @@ void test_against_reference() {
     CHECK(runs > 100000);
 }
 
-/// erf of float32 over the whole range of floats: its bound (kernels/maths.h), never beyond 1, odd.
+/// erf of float32 over the whole range of floats: its bound (kernels/maths/maths.h), never beyond 1, odd.
 void test_erf_of_floats() {
     constexpr int64_t n = 4096;
     Expression expression = of(Primitive::Erf, DType::Float32);

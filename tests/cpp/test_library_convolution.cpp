@@ -7,7 +7,7 @@
 #include "check.h"
 #include "core/error.h"
 #include "draw.h"
-#include "kernels/library/convolution.h"
+#include "kernels/library/convolution/convolution.h"
 #include "runtime/threads.h"
 
 using namespace kindling;

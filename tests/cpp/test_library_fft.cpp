@@ -6,7 +6,7 @@
 #include "check.h"
 #include "core/error.h"
 #include "draw.h"
-#include "kernels/library/fft.h"
+#include "kernels/library/fft/fft.h"
 
 using namespace kindling;
 using namespace kindling::library;

@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "draw.h"
 #include "kernels/isa.h"
-#include "kernels/library/gemm.h"
-#include "kernels/library/gemm_tiles.h"
+#include "kernels/library/products/gemm.h"
+#include "kernels/library/products/gemm_tiles.h"
 #include "runtime/threads.h"
 
 using namespace kindling;

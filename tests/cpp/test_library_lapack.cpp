@@ -9,8 +9,8 @@
 
 #include "check.h"
 #include "core/error.h"
-#include "kernels/library/gemm.h"
-#include "kernels/library/lapack.h"
+#include "kernels/library/factors/lapack.h"
+#include "kernels/library/products/gemm.h"
 #include "runtime/blas.h"
 
 using namespace kindling;

@@ -6,8 +6,8 @@
 #include "check.h"
 #include "draw.h"
 #include "kernels/isa.h"
-#include "kernels/library/mask.h"
-#include "kernels/library/mask_isa.h"
+#include "kernels/library/indexing/mask.h"
+#include "kernels/library/indexing/mask_isa.h"
 
 using namespace kindling;
 using namespace kindling::library;

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "core/error.h"
 #include "draw.h"
-#include "kernels/library/pooling.h"
+#include "kernels/library/images/pooling.h"
 
 using namespace kindling;
 using namespace kindling::library;

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "core/error.h"
-#include "kernels/library/random.h"
+#include "kernels/library/random/random.h"
 #include "runtime/random.h"
 
 using namespace kindling;

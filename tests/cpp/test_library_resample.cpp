@@ -6,7 +6,7 @@
 #include "check.h"
 #include "core/error.h"
 #include "draw.h"
-#include "kernels/library/resample.h"
+#include "kernels/library/images/resample.h"
 
 using namespace kindling;
 using namespace kindling::library;

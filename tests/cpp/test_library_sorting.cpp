@@ -7,7 +7,7 @@
 #include "check.h"
 #include "core/error.h"
 #include "draw.h"
-#include "kernels/library/sorting.h"
+#include "kernels/library/indexing/sorting.h"
 
 using namespace kindling;
 using namespace kindling::library;

@@ -15,10 +15,10 @@
 #include "core/error.h"
 #include "kernels/isa.h"
 #include "kernels/loop.h"
-#include "kernels/move.h"
 #include "kernels/native/native.h"
 #include "kernels/symbol.h"
-#include "kernels/tile.h"
+#include "kernels/tile/move.h"
+#include "kernels/tile/tile.h"
 #include "tests/cpp/check.h"
 
 using namespace kindling;

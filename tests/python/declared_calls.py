@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def declared():
     """The declarations of operators/, as the build reads them."""
     with tempfile.TemporaryDirectory() as folder:
-        families = sorted((ROOT / "operators").glob("*.cpp"))
+        families = sorted((ROOT / "operators").rglob("*.cpp"))
         subprocess.run([sys.executable, ROOT / "tools" / "generate.py", folder, *families], check=True)
         return json.loads((Path(folder) / "operators.json").read_text())
 

@@ -124,7 +124,7 @@ def test_every_listed_operator_is_declared_alike():
     import re
     from pathlib import Path
     declared = set()
-    for path in (Path(__file__).parents[2] / "operators").glob("*.cpp"):
+    for path in (Path(__file__).parents[2] / "operators").rglob("*.cpp"):
         for part in re.split(r"\bdeclare\(", path.read_text())[1:]:
             if "trait::Autocast" in part:
                 declared.add(re.match(r'"([\w.]+)\(', part)[1])

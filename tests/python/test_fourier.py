@@ -1,4 +1,4 @@
-"""Fourier transforms in the ways that kernels/library/fft.cpp goes: lanes of blocks, rows, tables of factors, chirps, both
+"""Fourier transforms in the ways that kernels/library/fft/fft.cpp goes: lanes of blocks, rows, tables of factors, chirps, both
 for what the caches hold and for more.
 
 NumPy has the answers: torch 2.13's own inverse transforms of some of these shapes write past their memory, and its double

@@ -1,0 +1,168 @@
+// kernels/library/factors/reflectors.cpp: Householder's QR. Few columns are reflected one after the other in a copy with whole registers of
+// rows. More are halved, and the reflectors of the left half are applied to the right at once, as I - V T V'. T is not computed: its
+// inverse is the upper triangle of V'V with 1 / tau in the diagonal (C. Puglisi, 1992), so T times a matrix is a triangular system.
+// Compiled for size.
+#include "kernels/library/factors/reflectors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/isa.h"
+#include "kernels/library/factors/triangle.h"
+#include "kernels/library/factors/triangle_isa.h"
+#include "kernels/library/scratch.h"
+#include "runtime/threads.h"
+
+namespace kindling::library {
+namespace {
+
+constexpr int64_t whole = 16;  // columns that are reflected one by one
+constexpr int64_t widest = 64; // reflectors applied at once: of more, V'V costs what it saves
+
+int64_t rounded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+void clear(char* at, int64_t bytes) { std::memset(at, 0, static_cast<size_t>(bytes)); }
+double get(DType dtype, const void* at) {
+    return dtype == DType::Float32 ? static_cast<double>(*static_cast<const float*>(at)) : *static_cast<const double*>(at);
+}
+
+/// Reflector j below the diagonal of a matrix becomes a column of `rows` numbers: zeros, 1, what is stored, zeros.
+void spell_out(DType dtype, int64_t m, int64_t j, const char* column, char* v, int64_t rows) {
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    make_unit(dtype, j, v, rows);
+    std::memcpy(v + (j + 1) * item, column + (j + 1) * item, static_cast<size_t>((m - j - 1) * item));
+}
+
+const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
+
+/// Where the register begins that row j is in: a reflector has zeros before.
+template <class T> int64_t register_of(int64_t j) { return j / triangle_lanes<T> * triangle_lanes<T>; }
+
+template <class T> void reflect(int64_t j, const T* v, T tau, int64_t rows, T* x, int64_t count) {
+    const int64_t begin = register_of<T>(j);
+    count = rounded(count, 4);
+    if constexpr (sizeof(T) == 4) loops().reflect_float(v + begin, tau, rows - begin, x + begin, rows, count);
+    else loops().reflect_double(v + begin, tau, rows - begin, x + begin, rows, count);
+}
+
+template <class T> T scale(T* x, int64_t count, T times) {
+    if constexpr (sizeof(T) == 4) return loops().scale_float(x, count, times);
+    else return loops().scale_double(x, count, times);
+}
+
+/// LAPACK's larfg: makes v, without its 1, of the numbers below alpha, which becomes an element of R. Returns tau.
+template <class T> T make_reflector(T& alpha, T* x, int64_t count) {
+    constexpr int far = std::numeric_limits<T>::max_exponent / 32 * 25; // squares beyond 2^far and 2^-far are not exact
+    const T large = std::ldexp(T{1}, far), small = std::ldexp(T{1}, -far);
+    T sum = scale(x, count, T{1}), scaled = 1, size = std::sqrt(sum + alpha * alpha);
+    if (!(sum >= small && sum + alpha * alpha <= large)) {
+        scaled = sum < small ? large : small;
+        sum = scale(x, count, scaled);
+        if (sum == 0) return 0; // nothing to reflect
+        size = std::hypot(alpha, std::sqrt(sum) / scaled);
+    }
+    const T beta = -std::copysign(size, alpha), tau = (beta - alpha) / beta;
+    scale(x, count, 1 / ((alpha - beta) * scaled));
+    alpha = beta;
+    return tau;
+}
+
+template <class T> void factor_columns(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
+    const int64_t rows = rounded(m, triangle_lanes<T>), steps = std::min(m, n);
+    Scratch<T> x(rows * (n + 3)); // reflected by fours
+    for (int64_t j = 0; j < n; ++j) std::fill(std::copy_n(a + j * lda, m, x.data + j * rows), x.data + (j + 1) * rows, T{0});
+    std::fill_n(x.data + n * rows, 3 * rows, T{0});
+    for (int64_t j = 0; j < n; ++j) {
+        T *column = a + j * lda, *v = x.data + j * rows;
+        std::copy_n(v, std::min(j + 1, m), column); // what is R's already, and what it will make of the diagonal
+        if (j >= steps) continue;
+        std::fill_n(v, j + 1, T{0});
+        const int64_t begin = register_of<T>(j);
+        tau[j] = make_reflector(column[j], v + begin, rows - begin);
+        std::copy(v + j + 1, v + m, column + j + 1);
+        v[j] = 1;
+        if (tau[j] != 0) reflect(j, v, tau[j], rows, v + rows, n - j - 1);
+    }
+}
+
+template <class T> void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
+    const int64_t rows = rounded(m, triangle_lanes<T>);
+    Scratch<T> x(rows * (n + 3));
+    std::fill_n(x.data + k * rows, (n + 3 - k) * rows, T{0});
+    for (int64_t j = k; j < n; ++j) x[j * rows + j] = 1;
+    for (int64_t j = k - 1; j >= 0; --j) {
+        T* v = x.data + j * rows;
+        spell_out(dtype_of<T>, m, j, reinterpret_cast<const char*>(a + j * lda), reinterpret_cast<char*>(v), rows);
+        reflect(j, v, tau[j], rows, v + rows, n - j - 1);
+        scale(v + register_of<T>(j), rows - register_of<T>(j), -tau[j]);
+        v[j] += 1;
+    }
+    for (int64_t j = 0; j < n; ++j) std::copy_n(x.data + j * rows, m, a + j * lda);
+}
+
+/// The product of `count` reflectors, copied from below the diagonal of a matrix by columns.
+class Reflectors {
+public:
+    Reflectors(DType dtype, int64_t m, int64_t count, const char* a, int64_t lda, const char* tau)
+        : dtype_(dtype), item_(static_cast<int64_t>(item_size(dtype))), m_(m), count_(count), v_(m * count * item_),
+          triangle_(count * count * item_) {
+        for (int64_t j = 0; j < count; ++j) spell_out(dtype, m, j, a + j * lda * item_, v_.data + j * m * item_, m);
+        multiply(dtype, count, count, m, {v_.data, m, 1}, {v_.data, 1, m}, {triangle_.data, count, 1}, false);
+        for (int64_t j = 0; j < count; ++j) // infinite if nothing is reflected: then 0 is added
+            put_number(dtype, triangle_.data + j * (count + 1) * item_, 1 / get(dtype, tau + j * item_));
+    }
+    /// Multiplies `columns` columns by it, or by its transpose: the reflectors from the first on.
+    void apply(bool transposed, void* c, int64_t ldc, int64_t columns) const {
+        const int64_t width = rounded(columns, 64 / item_);
+        Scratch<char> x(count_ * width * item_);
+        multiply(dtype_, count_, columns, m_, {v_.data, m_, 1}, {c, 1, ldc}, {x.data, width, 1}, false);
+        for (int64_t j = 0; j < count_; ++j) clear(x.data + (j * width + columns) * item_, (width - columns) * item_);
+        const TriangularMatrix inverse{triangle_.data, transposed ? 1 : count_, transposed ? count_ : 1, transposed, false};
+        solve_triangle({dtype_, count_, width, inverse, x.data, width, 1});
+        multiply(dtype_, m_, columns, count_, {v_.data, 1, m_}, {x.data, width, 1}, {c, 1, ldc}, true);
+    }
+
+private:
+    DType dtype_;
+    int64_t item_, m_, count_;
+    Scratch<char> v_, triangle_;
+};
+
+void factor(DType dtype, int64_t m, int64_t n, char* a, int64_t lda, char* tau) {
+    if (n <= whole) {
+        if (dtype == DType::Float32) return factor_columns(m, n, reinterpret_cast<float*>(a), lda, reinterpret_cast<float*>(tau));
+        return factor_columns(m, n, reinterpret_cast<double*>(a), lda, reinterpret_cast<double*>(tau));
+    }
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    const int64_t steps = std::min(m, n), first = steps <= whole ? steps : std::min(rounded(steps / 2, whole), widest);
+    factor(dtype, m, first, a, lda, tau);
+    Reflectors(dtype, m, first, a, lda, tau).apply(true, a + first * lda * item, lda, n - first);
+    if (first < steps) factor(dtype, m - first, n - first, a + first * (lda + 1) * item, lda, tau + first * item);
+}
+
+} // namespace
+
+void factor_by_reflectors(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, void* tau) {
+    factor(dtype, m, n, static_cast<char*>(a), lda, static_cast<char*>(tau));
+}
+
+void form_reflectors(DType dtype, int64_t m, int64_t n, int64_t k, void* matrix, int64_t lda, const void* tau) {
+    if (n <= whole) {
+        if (dtype == DType::Float32) return form_columns(m, n, k, static_cast<float*>(matrix), lda, static_cast<const float*>(tau));
+        return form_columns(m, n, k, static_cast<double*>(matrix), lda, static_cast<const double*>(tau));
+    }
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    char* a = static_cast<char*>(matrix);
+    for (int64_t j = k; j < n; ++j) make_unit(dtype, j, a + j * lda * item, m);
+    for (int64_t end = k, first; end > 0; end = first) {
+        first = (end - 1) / widest * widest;
+        char* diagonal = a + first * (lda + 1) * item;
+        const Reflectors block(dtype, m - first, end - first, diagonal, lda, static_cast<const char*>(tau) + first * item);
+        for (int64_t j = first; j < end; ++j) make_unit(dtype, j, a + j * lda * item, m);
+        block.apply(false, diagonal, lda, n - first);
+    }
+}
+
+} // namespace kindling::library

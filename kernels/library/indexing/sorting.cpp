@@ -1,0 +1,517 @@
+// kernels/library/indexing/sorting.cpp: everything works on keys. An element becomes an unsigned number with the order of the
+// elements, so that one set of algorithms, for narrow and for wide keys, serves all dtypes.
+#include "kernels/library/indexing/sorting.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/isa.h"
+#include "kernels/library/dtype_switch.h"
+#include "kernels/library/indexing/sorting_isa.h"
+#include "kernels/library/scratch.h"
+#include "runtime/threads.h"
+
+namespace kindling::library {
+namespace {
+
+template <class T> using key_type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
+template <class T> inline key_type<T> key_of(T element) {
+    using K = key_type<T>;
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+        constexpr uint32_t infinity = std::is_same_v<T, Half> ? 0x7c00u : 0x7f80u;
+        uint32_t bits = element.bits;
+        if ((bits & 0x7fffu) > infinity) return 0xffffffffu;
+        if ((bits & 0x7fffu) == 0) bits = 0;
+        return bits & 0x8000u ? 0xffffu - bits : bits | 0x8000u;
+    } else if constexpr (std::is_floating_point_v<T>) {
+        if (element != element) return std::numeric_limits<K>::max();
+        K bits = std::bit_cast<K>(element + T{0}); // -0 becomes 0
+        constexpr K sign = K{1} << (8 * sizeof(K) - 1);
+        return bits & sign ? ~bits : bits | sign;
+    } else if constexpr (std::is_signed_v<T>) {
+        constexpr K sign = K{1} << (8 * sizeof(K) - 1);
+        return static_cast<K>(element) ^ sign;
+    } else {
+        return static_cast<K>(element);
+    }
+}
+
+// Everything that depends on dtypes: reads `count` elements, `step` apart, as keys.
+template <class K> using ReadKeys = void (*)(const void* from, int64_t step, int64_t count, K* keys);
+
+template <class T> void read_keys(const void* from, int64_t step, int64_t count, key_type<T>* keys) {
+    const T* elements = static_cast<const T*>(from);
+    for (int64_t i = 0; i < count; ++i) keys[i] = key_of(elements[i * step]);
+}
+
+constexpr auto real_types = FloatingTypes{} + NarrowIntegers{} + Types<bool>{} + WideUnsigned{};
+
+template <class K> struct Keys {
+    ReadKeys<K> read;
+    size_t bytes;  // of an element
+    bool floating; // the greatest key is that of nan
+    bool is_nan(K key) const { return floating && key == std::numeric_limits<K>::max(); }
+    // Equality of the elements themselves: nan equals nothing.
+    bool same(K a, K b) const { return a == b && !is_nan(a); }
+};
+
+// Calls run(Keys<K>) with narrow or wide keys.
+template <class Run> void for_keys(DType dtype, const char* kernel, Run run) {
+    ReadKeys<uint32_t> narrow = nullptr;
+    ReadKeys<uint64_t> wide = nullptr;
+    for_type(real_types, dtype, kernel, [&](auto type) {
+        using T = decltype(type);
+        if constexpr (sizeof(T) == 8) wide = read_keys<T>;
+        else narrow = read_keys<T>;
+    });
+    if (wide) run(Keys<uint64_t>{wide, 8, is_floating(dtype)});
+    else run(Keys<uint32_t>{narrow, item_size(dtype), is_floating(dtype)});
+}
+
+inline const void* at(const void* base, int64_t element, size_t bytes) {
+    return static_cast<const char*>(base) + element * static_cast<int64_t>(bytes);
+}
+inline void* at(void* base, int64_t element, size_t bytes) { return static_cast<char*>(base) + element * static_cast<int64_t>(bytes); }
+
+// to[i * to_step] = from[position(i) * from_step], elements of `bytes`.
+template <class Place>
+void move_elements(size_t bytes, void* to, int64_t to_step, const void* from, int64_t from_step, int64_t count, Place place) {
+    by_size(bytes, [&](auto type) {
+        using T = decltype(type);
+        T* target = static_cast<T*>(to);
+        const T* source = static_cast<const T*>(from);
+        for (int64_t i = 0; i < count; ++i) target[i * to_step] = source[place(i) * from_step];
+    });
+}
+
+template <class K> struct Pair {
+    K key;
+    std::conditional_t<sizeof(K) == 8, int64_t, uint32_t> index;
+};
+// How often the standard library's sorts and selections, which can be long, handle signals.
+struct Ear {
+    static constexpr int64_t often = int64_t{1} << 20;
+    int64_t left = often;
+    void listen() {
+        if (--left) [[likely]]
+            return;
+        left = often;
+        hear_signals();
+    }
+};
+struct ByKey {
+    template <class P> bool operator()(const P& a, const P& b) const { return a.key < b.key; }
+};
+struct ByKeyListening {
+    Ear* ear;
+    template <class P> bool operator()(const P& a, const P& b) const {
+        ear->listen();
+        return a.key < b.key;
+    }
+};
+
+// Calls f(begin, end) for pieces of [0, n) of about a hundredth of a second, and handles signals between them.
+template <class F> inline void in_pieces(int64_t n, F f) {
+    constexpr int64_t piece = int64_t{1} << 20;
+    for (int64_t begin = 0; begin < n; begin += piece) {
+        if (begin) hear_signals();
+        f(begin, std::min(n, begin + piece));
+    }
+}
+
+// Stable ascending sort by key. The result is in `a`; `b` is scratch memory of that size.
+template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
+    if (n <= 48) {
+        for (int64_t i = 1; i < n; ++i) {
+            Pair<K> moved = a[i];
+            int64_t j = i;
+            for (; j > 0 && a[j - 1].key > moved.key; --j) a[j] = a[j - 1];
+            a[j] = moved;
+        }
+        return;
+    }
+    if (n < 512) { // merge runs of 16
+        for (int64_t i = 0; i < n; i += 16) sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
+        for (int64_t run = 16; run < n; run *= 2) {
+            for (int64_t i = 0; i < n; i += 2 * run) {
+                int64_t middle = std::min(i + run, n), end = std::min(i + 2 * run, n), l = i, r = middle;
+                for (int64_t to = i; to < end; ++to) b[to] = r >= end || (l < middle && a[l].key <= a[r].key) ? a[l++] : a[r++];
+            }
+            std::swap(a, b);
+        }
+        // `a` holds the result now. It is the caller's memory after an even number of passes.
+        int passes = 0;
+        for (int64_t run = 16; run < n; run *= 2) ++passes;
+        if (passes % 2) memcpy(static_cast<void*>(b), a, static_cast<size_t>(n) * sizeof(Pair<K>));
+        return;
+    }
+    // Radix sort by bytes, least significant first. Bytes that are the same everywhere are skipped.
+    constexpr int digits = sizeof(K);
+    Scratch<int64_t> counts(256 * digits);
+    std::fill_n(counts.data, 256 * digits, int64_t{0});
+    in_pieces(n, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            for (int d = 0; d < digits; ++d) ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
+    });
+    Pair<K>* source = a;
+    Pair<K>* target = b;
+    for (int d = 0; d < digits; ++d) {
+        int64_t* count = counts.data + d * 256;
+        if (count[(source[0].key >> (8 * d)) & 255] == n) continue;
+        int64_t total = 0;
+        for (int v = 0; v < 256; ++v) {
+            int64_t here = count[v];
+            count[v] = total;
+            total += here;
+        }
+        in_pieces(n, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
+        });
+        std::swap(source, target);
+    }
+    if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
+}
+
+// Calls f(position of the row's first element, number of the row) for every row; the number runs over [outer, inner].
+template <class F> void for_rows(const Rows& rows, int64_t work, F f) {
+    int64_t count = rows.outer * rows.inner;
+    parallel_for(0, count, std::max<int64_t>(1, 20000 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
+        f(begin, end, [&](int64_t row) { return row / rows.inner * rows.n * rows.inner + row % rows.inner; });
+    });
+}
+
+inline void check_narrow(int64_t n, size_t key_size) {
+    KINDLING_CHECK(Runtime, key_size == 8 || n <= static_cast<int64_t>(UINT32_MAX), "sort: more than 2^32 elements in a row");
+}
+
+template <class K>
+void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t count, bool reverse, K* spare, Pair<K>* pairs) {
+    K flip = reverse ? std::numeric_limits<K>::max() : 0;
+    in_pieces(count, [&](int64_t begin, int64_t end) {
+        keys.read(at(row, begin * step, keys.bytes), step, end - begin, spare + begin);
+        for (int64_t i = begin; i < end; ++i) {
+            pairs[i].key = spare[i] ^ flip;
+            pairs[i].index = static_cast<decltype(pairs[i].index)>(i);
+        }
+    });
+}
+
+template <class K>
+void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
+    int64_t n = rows.n, inner = rows.inner;
+    check_narrow(n, sizeof(K));
+    for_rows(rows, n * 8, [&](int64_t begin, int64_t end, auto place) {
+        Scratch<Pair<K>> pairs(n), spare(n);
+        Scratch<char> kept(n * static_cast<int64_t>(keys.bytes));
+        for (int64_t row = begin; row < end; ++row) {
+            int64_t base = place(row);
+            const void* from = at(input, base, keys.bytes);
+            fill_pairs(keys, from, inner, n, descending, reinterpret_cast<K*>(spare.data), pairs.data);
+            if (values)
+                in_pieces(n, [&](int64_t first, int64_t last) {
+                    move_elements(keys.bytes, at(kept.data, first, keys.bytes), 1, from, inner, last - first,
+                                  [&](int64_t i) { return first + i; });
+                });
+            sort_pairs(pairs.data, spare.data, n);
+            if (values)
+                in_pieces(n, [&](int64_t first, int64_t last) {
+                    move_elements(keys.bytes, at(values, base + first * inner, keys.bytes), inner, kept.data, 1, last - first,
+                                  [&](int64_t i) { return static_cast<int64_t>(pairs[first + i].index); });
+                });
+            if (indices)
+                for (int64_t i = 0; i < n; ++i) indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
+        }
+    });
+}
+
+// The first k of a row in order, in `heap` with room for k + 1. These are the steps of std::partial_sort, which torch
+// uses, so that equal elements come out as there. What is behind the last of the k so far, nearly everything, is
+// skipped by vectors.
+template <class K>
+void choose_few(const Keys<K>& keys, DType dtype, const void* row, int64_t step, int64_t n, int64_t k, bool largest, K* spare,
+                Pair<K>* heap) {
+    using P = Pair<K>;
+    const K flip = largest ? std::numeric_limits<K>::max() : 0;
+    fill_pairs(keys, row, step, k, largest, spare, heap);
+    std::make_heap(heap, heap + k, ByKey());
+    auto offer = [&](K key, int64_t i) {
+        if (key >= heap[0].key) return;
+        heap[k] = {key, static_cast<decltype(P::index)>(i)};
+        std::pop_heap(heap, heap + k + 1, ByKey());
+    };
+    if (step == 1 && (dtype == DType::Float32 || dtype == DType::Float64)) {
+        const Ahead& ahead = KINDLING_OF_ISA(ahead);
+        auto pass = [&](const auto* elements, auto next) {
+            for (int64_t i = k; (i = next(elements, i, n, elements[heap[0].index], largest)) < n; ++i)
+                offer(static_cast<K>(key_of(elements[i])) ^ flip, i);
+        };
+        if (dtype == DType::Float32) pass(static_cast<const float*>(row), ahead.of_floats);
+        else pass(static_cast<const double*>(row), ahead.of_doubles);
+    } else {
+        constexpr int64_t chunk = 512;
+        K some[chunk];
+        for (int64_t begin = k; begin < n; begin += chunk) {
+            const int64_t count = std::min(chunk, n - begin);
+            keys.read(at(row, begin * step, keys.bytes), step, count, some);
+            for (int64_t i = 0; i < count; ++i) offer(some[i] ^ flip, begin + i);
+        }
+    }
+    std::sort_heap(heap, heap + k, ByKey());
+}
+
+template <class K>
+void run_topk(const Keys<K>& keys, const Rows& rows, const void* input, int64_t k, bool largest, bool sorted, void* values,
+              int64_t* indices) {
+    using P = Pair<K>;
+    int64_t n = rows.n, inner = rows.inner;
+    check_narrow(n, sizeof(K));
+    const bool few = k > 0 && k * 64 <= n;
+    for_rows(rows, few ? n : n * 4, [&](int64_t begin, int64_t end, auto place) {
+        Scratch<P> pairs(few ? k + 1 : n);
+        Scratch<K> spare(few ? k : n);
+        P* p = pairs.data;
+        for (int64_t row = begin; row < end; ++row) {
+            const void* from = at(input, place(row), keys.bytes);
+            if (few) {
+                choose_few(keys, rows.dtype, from, inner, n, k, largest, spare.data, p);
+            } else {
+                fill_pairs(keys, from, inner, n, largest, spare.data, p);
+                // The steps of torch, as above.
+                if (k > 0) {
+                    Ear ear;
+                    std::nth_element(p, p + k - 1, p + n, ByKeyListening{&ear});
+                    if (sorted) std::sort(p, p + k - 1, ByKeyListening{&ear});
+                }
+            }
+            int64_t base = row / inner * k * inner + row % inner;
+            for (int64_t i = 0; i < k; ++i) indices[base + i * inner] = static_cast<int64_t>(p[i].index);
+            move_elements(keys.bytes, at(values, base, keys.bytes), inner, from, inner, k,
+                          [&](int64_t i) { return static_cast<int64_t>(p[i].index); });
+        }
+    });
+}
+
+// Hoare's selection with the median of three, in torch's steps: ties decide which index is found.
+template <class P> void select(P* a, int64_t n, int64_t k) {
+    auto greater = [](const P& x, const P& y) { return x.key > y.key; };
+    int64_t left = 0, right = n - 1;
+    while (right > left) {
+        if (right - left > 1 << 20) hear_signals();
+        if (right == left + 1) {
+            if (greater(a[left], a[right])) std::swap(a[left], a[right]);
+            return;
+        }
+        std::swap(a[left + (right - left) / 2], a[left + 1]);
+        if (greater(a[left + 1], a[right])) std::swap(a[left + 1], a[right]);
+        if (greater(a[left], a[right])) std::swap(a[left], a[right]);
+        if (greater(a[left + 1], a[left])) std::swap(a[left + 1], a[left]);
+        int64_t i = left + 1, j = right;
+        P pivot = a[left];
+        for (;;) {
+            do ++i;
+            while (greater(pivot, a[i]));
+            do --j;
+            while (greater(a[j], pivot));
+            if (j < i) break;
+            std::swap(a[i], a[j]);
+        }
+        std::swap(a[left], a[j]);
+        if (j <= k) left = i;
+        if (j >= k) right = j - 1;
+    }
+}
+
+// choose(pairs) returns the position of the wanted element of each row.
+template <class K, class Choose>
+void run_choose(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices, Choose choose) {
+    int64_t n = rows.n, inner = rows.inner;
+    check_narrow(n, sizeof(K));
+    for_rows(rows, n * 4, [&](int64_t begin, int64_t end, auto place) {
+        Scratch<Pair<K>> pairs(n);
+        Scratch<K> spare(n);
+        for (int64_t row = begin; row < end; ++row) {
+            const void* from = at(input, place(row), keys.bytes);
+            fill_pairs(keys, from, inner, n, false, spare.data, pairs.data);
+            int64_t chosen = choose(pairs.data);
+            memcpy(at(values, row, keys.bytes), at(from, chosen * inner, keys.bytes), keys.bytes);
+            indices[row] = chosen;
+        }
+    });
+}
+
+// Iterates over elements 0 .. count-1. fresh(i) says that one begins a new kind, and position(i) is where it came from.
+// Calls begun(i, kind) for the first of each kind.
+template <class Fresh, class Place, class Begun>
+int64_t count_kinds(int64_t count, int64_t* inverse, int64_t* counts, Fresh fresh, Place place, Begun begun) {
+    int64_t kinds = 0, begin = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        if (i == 0 || fresh(i)) {
+            if (kinds && counts) counts[kinds - 1] = i - begin;
+            begin = i;
+            begun(i, kinds++);
+        }
+        if (inverse) inverse[place(i)] = kinds - 1;
+    }
+    if (kinds && counts) counts[kinds - 1] = count - begin;
+    return kinds;
+}
+
+} // namespace
+
+void sort(const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
+    for_keys(rows.dtype, "sort_stable", [&](const auto& keys) { run_sort(keys, rows, input, values, indices, descending); });
+}
+
+void topk(const Rows& rows, const void* input, int64_t k, bool largest, bool sorted, void* values, int64_t* indices) {
+    for_keys(rows.dtype, "topk_impl_loop", [&](const auto& keys) { run_topk(keys, rows, input, k, largest, sorted, values, indices); });
+}
+
+void kthvalue(const Rows& rows, const void* input, int64_t k, void* values, int64_t* indices) {
+    for_keys(rows.dtype, "kthvalue_cpu", [&](const auto& keys) {
+        run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
+            select(pairs, rows.n, k - 1);
+            return static_cast<int64_t>(pairs[k - 1].index);
+        });
+    });
+}
+
+void median(const Rows& rows, const void* input, bool ignore_nan, void* values, int64_t* indices) {
+    for_keys(rows.dtype, "median_out", [&](const auto& keys) {
+        run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
+            int64_t there = rows.n;
+            for (int64_t i = 0; i < rows.n; ++i) {
+                if (!keys.is_nan(pairs[i].key)) continue;
+                if (!ignore_nan) return i;
+                --there;
+            }
+            int64_t k = there > 0 ? (there - 1) / 2 : 0;
+            Ear ear;
+            std::nth_element(pairs, pairs + k, pairs + rows.n, [&](const auto& a, const auto& b) {
+                ear.listen();
+                return a.key < b.key || (a.key == b.key && a.index < b.index); // torch's order is a stable one here
+            });
+            return static_cast<int64_t>(pairs[k].index);
+        });
+    });
+}
+
+void mode(const Rows& rows, const void* input, void* values, int64_t* indices) {
+    for_keys(rows.dtype, "mode", [&](const auto& keys) {
+        run_choose(keys, rows, input, values, indices, [&](auto* pairs) {
+            Ear ear;
+            std::sort(pairs, pairs + rows.n, [&](const auto& a, const auto& b) {
+                ear.listen();
+                return a.key < b.key && !keys.is_nan(b.key); // nan is neither before nor after, as where torch sorts
+            });
+            int64_t best = 0, most = 0, run = 0;
+            for (int64_t i = 0; i < rows.n; ++i) {
+                ++run;
+                if (i + 1 == rows.n || pairs[i].key != pairs[i + 1].key || keys.is_nan(pairs[i].key)) {
+                    if (run > most) {
+                        most = run;
+                        best = i;
+                    }
+                    run = 0;
+                }
+            }
+            return static_cast<int64_t>(pairs[best].index);
+        });
+    });
+}
+
+int64_t unique_sorted(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts) {
+    int64_t kinds = 0;
+    for_keys(dtype, "unique", [&]<class K>(const Keys<K>& keys) {
+        Scratch<int64_t> order(count);
+        Scratch<char> ordered(count * static_cast<int64_t>(keys.bytes));
+        Scratch<K> key(count);
+        run_sort(keys, Rows{dtype, 1, count, 1}, input, ordered.data, order.data, false);
+        keys.read(ordered.data, 1, count, key.data);
+        kinds = count_kinds(
+            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); }, [&](int64_t i) { return order[i]; },
+            [&](int64_t i, int64_t kind) { memcpy(at(values, kind, keys.bytes), at(ordered.data, i, keys.bytes), keys.bytes); });
+    });
+    return kinds;
+}
+
+int64_t unique_consecutive(DType dtype, int64_t count, const void* input, void* values, int64_t* inverse, int64_t* counts) {
+    int64_t kinds = 0;
+    for_keys(dtype, "unique_consecutive", [&]<class K>(const Keys<K>& keys) {
+        Scratch<K> key(count);
+        keys.read(input, 1, count, key.data);
+        kinds = count_kinds(
+            count, inverse, counts, [&](int64_t i) { return !keys.same(key[i], key[i - 1]); }, [](int64_t i) { return i; },
+            [&](int64_t i, int64_t kind) { memcpy(at(values, kind, keys.bytes), at(input, i, keys.bytes), keys.bytes); });
+    });
+    return kinds;
+}
+
+int64_t unique_rows(DType dtype, int64_t count, int64_t width, const void* input, bool consecutive, int64_t* first, int64_t* inverse,
+                    int64_t* counts) {
+    int64_t kinds = 0;
+    for_keys(dtype, "unique_dim", [&]<class K>(const Keys<K>& keys) {
+        Scratch<K> key(count * width);
+        keys.read(input, 1, count * width, key.data);
+        Scratch<int64_t> order(count);
+        for (int64_t i = 0; i < count; ++i) order[i] = i;
+        if (!consecutive) {
+            auto before = [&](int64_t a, int64_t b) {
+                for (int64_t j = 0; j < width; ++j) {
+                    K x = key[a * width + j], y = key[b * width + j];
+                    if (x != y && !keys.is_nan(x) && !keys.is_nan(y)) return x < y; // nan is neither before nor after
+                }
+                return false;
+            };
+            std::stable_sort(order.data, order.data + count, before);
+        }
+        kinds = count_kinds(
+            count, inverse, counts,
+            [&](int64_t i) {
+                for (int64_t j = 0; j < width; ++j)
+                    if (!keys.same(key[order[i] * width + j], key[order[i - 1] * width + j])) return true;
+                return false;
+            },
+            [&](int64_t i) { return order[i]; }, [&](int64_t i, int64_t kind) { first[kind] = order[i]; });
+    });
+    return kinds;
+}
+
+void search_sorted(DType dtype, int64_t rows, int64_t width, bool shared, const void* boundaries, const int64_t* sorter, int64_t per_row,
+                   const void* values, bool right, int64_t* out) {
+    for_keys(dtype, "searchsorted_out_cpu", [&]<class K>(const Keys<K>& keys) {
+        // If each boundary is compared often, all are converted to keys first; else when they are read.
+        int64_t lines = shared ? 1 : rows;
+        bool ahead = rows * per_row >= lines * width / 8;
+        Scratch<K> all(ahead ? lines * width : 0);
+        if (ahead) keys.read(boundaries, 1, lines * width, all.data);
+        parallel_for(0, rows * per_row, 2048, [&](int64_t begin, int64_t end) {
+            constexpr int64_t chunk = 256;
+            K wanted[chunk];
+            for (int64_t i = begin; i < end; ++i) {
+                int64_t within = (i - begin) % chunk;
+                if (within == 0) keys.read(at(values, i, keys.bytes), 1, std::min(chunk, end - i), wanted);
+                K value = wanted[within];
+                int64_t first = shared ? 0 : i / per_row * width;
+                const int64_t* order = sorter ? sorter + first : nullptr;
+                bool value_nan = keys.is_nan(value);
+                int64_t low = 0, high = width;
+                while (low < high) {
+                    int64_t middle = low + (high - low) / 2, place = first + (order ? order[middle] : middle);
+                    K there;
+                    if (ahead) there = all[place];
+                    else keys.read(at(boundaries, place, keys.bytes), 1, 1, &there);
+                    // Nan is neither before nor after.
+                    if (value_nan || keys.is_nan(there) || (right ? there <= value : there < value)) low = middle + 1;
+                    else high = middle;
+                }
+                out[i] = low;
+            }
+        });
+    });
+}
+
+} // namespace kindling::library

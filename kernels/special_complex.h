@@ -1,7 +1,0 @@
-// kernels/special_complex.h: functions of complex numbers. Internal to the tile executor.
-#pragma once
-#include "kernels/tile.h"
-
-namespace kindling {
-TileFunction find_special_complex(Primitive primitive); // for complex128
-}

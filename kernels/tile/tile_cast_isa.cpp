@@ -1,0 +1,177 @@
+// kernels/tile/tile_cast_isa.cpp: conversions between element types, half types included.
+// Compiled for vectors.
+#include "kernels/maths/arithmetic.h"
+#include "kernels/tile/tile.h"
+
+namespace kindling::KINDLING_ISA_NAMESPACE {
+namespace {
+
+template <class To, class From> void cast(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<To, From>([](auto x) { return convert<To>(x); }, out, a, n);
+}
+template <class From> void truth(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<uint8_t, From>([](auto x) { return convert<uint8_t>(x != 0) & static_cast<uint8_t>(1); }, out, a, n);
+}
+template <class From> void complex_truth(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    const From* x = static_cast<const From*>(a);
+    for (int64_t i = 0; i < n; i++) static_cast<uint8_t*>(out)[i] = (x[2 * i] != 0) | (x[2 * i + 1] != 0);
+}
+// Beyond int64 the upper half is shifted down first; below zero wraps, as conversion through int64 does.
+template <class From> void to_uint64(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<uint64_t, From>(
+        [](auto x) {
+            constexpr From top = static_cast<From>(9223372036854775808.0);
+            auto high = x >= top;
+            return convert<uint64_t>(convert<int64_t>(choose(high, x - top, x))) ^ (convert<uint64_t>(high) & 0x8000000000000000u);
+        },
+        out, a, n);
+}
+template <class T> void to_complex(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    T* to = static_cast<T*>(out);
+    for (int64_t i = 0; i < n; i++) {
+        T value = static_cast<const T*>(a)[i];
+        to[2 * i] = value;
+        to[2 * i + 1] = 0;
+    }
+}
+
+// Half types, by vectors of floats.
+using F = Vec<float, width / 4>;
+using W = Vec<uint32_t, width / 4>;
+using H = Vec<uint16_t, width / 4>;
+
+KINDLING_INLINE F half_to_float(const H& half) {
+#if defined(__AVX512F__)
+    return bit_cast<F>(_mm512_cvtph_ps(bit_cast<__m256i>(half)));
+#elif defined(__F16C__)
+    return bit_cast<F>(_mm256_cvtph_ps(bit_cast<__m128i>(half)));
+#else
+    W word = convert<uint32_t>(half);
+    W size = (word & 0x7FFF) << 13;
+    W normal = size + (112u << 23);
+    W special = size + (224u << 23); // infinity and NaN
+    W small = bit_cast<W>(bit_cast<F>(size + (113u << 23)) - 6.103515625e-05f);
+    W result = size >= (31u << 23) ? special : (size < (1u << 23) ? small : normal);
+    return bit_cast<F>(result | (word & 0x8000) << 16);
+#endif
+}
+KINDLING_INLINE H float_to_half(const F& x) {
+#if defined(__AVX512F__)
+    return bit_cast<H>(_mm512_cvtps_ph(bit_cast<__m512>(x), _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
+    return bit_cast<H>(_mm256_cvtps_ph(bit_cast<__m256>(x), _MM_FROUND_TO_NEAREST_INT));
+#else
+    W word = bit_cast<W>(x), size = word & 0x7FFFFFFF;
+    constexpr uint32_t magic = 126u << 23; // 0.5: its last place is half's smallest number
+    W small = bit_cast<W>(bit_cast<F>(size) + 0.5f) - magic;
+    W normal = (size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
+    W result = size > 0x7F800000 ? W{} + 0x7E00u : size >= 0x477FF000 ? W{} + 0x7C00u : size < (113u << 23) ? small : normal;
+    return convert<uint16_t>(result | (word >> 16 & 0x8000));
+#endif
+}
+KINDLING_INLINE F bfloat16_to_float(const H& x) { return bit_cast<F>(convert<uint32_t>(x) << 16); }
+KINDLING_INLINE H float_to_bfloat16(const F& x) { return convert<uint16_t>(rounded_to_bfloat16(x) >> 16); }
+
+void move_half_to_float(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<float, uint16_t>([](auto x) { return half_to_float(x); }, out, a, n);
+}
+void move_bfloat16_to_float(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<float, uint16_t>([](auto x) { return bfloat16_to_float(x); }, out, a, n);
+}
+void move_float_to_half(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<uint16_t, float>([](auto x) { return float_to_half(x); }, out, a, n);
+}
+void move_float_to_bfloat16(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<uint16_t, float>([](auto x) { return float_to_bfloat16(x); }, out, a, n);
+}
+void move_round_half(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<float, float>([](auto x) { return half_to_float(float_to_half(x)); }, out, a, n);
+}
+void move_round_bfloat16(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    loop1<float, float>([](auto x) { return bit_cast<F>(rounded_to_bfloat16(x)); }, out, a, n);
+}
+
+template <class From> TileFunction from_integer(DType to) {
+    switch (to) {
+    case DType::Float32: return cast<float, From>;
+    case DType::Float64: return cast<double, From>;
+    default: break;
+    }
+    switch (item_size(to)) {
+    case 1:
+        if constexpr (sizeof(From) > 1) return cast<uint8_t, From>;
+        else return nullptr;
+    case 2:
+        if constexpr (sizeof(From) != 2) return cast<uint16_t, From>;
+        else return nullptr;
+    case 4:
+        if constexpr (sizeof(From) != 4) return cast<uint32_t, From>;
+        else return nullptr;
+    default:
+        if constexpr (sizeof(From) != 8) return cast<uint64_t, From>;
+        else return nullptr;
+    }
+}
+/// To narrower types the sign makes no difference: one function serves both.
+template <class Signed, class Unsigned> TileFunction from_either(DType from, DType to) {
+    bool narrower = category(to) < 2 && item_size(to) < sizeof(Signed);
+    return is_unsigned(from) || from == DType::Bool || narrower ? from_integer<Unsigned>(to) : from_integer<Signed>(to);
+}
+
+} // namespace
+
+TileFunction find_cast(DType from, DType to) {
+    if (to == DType::Bool) {
+        switch (from) {
+        case DType::Float32: return truth<float>;
+        case DType::Float64: return truth<double>;
+        case DType::Complex64: return complex_truth<float>;
+        case DType::Complex128: return complex_truth<double>;
+        default: break;
+        }
+        switch (item_size(from)) {
+        case 1: return truth<uint8_t>;
+        case 2: return truth<uint16_t>;
+        case 4: return truth<uint32_t>;
+        default: return truth<uint64_t>;
+        }
+    }
+    if (is_complex(to)) return to_real(to) != from ? nullptr : to == DType::Complex64 ? to_complex<float> : to_complex<double>;
+    switch (from) {
+    case DType::Complex64:
+    case DType::Complex128: return nullptr;
+    case DType::Float32:
+        return to == DType::Float64  ? cast<double, float>
+               : to == DType::Int32  ? cast<int32_t, float>
+               : to == DType::Int64  ? cast<int64_t, float>
+               : to == DType::UInt64 ? to_uint64<float>
+                                     : nullptr;
+    case DType::Float64:
+        return to == DType::Float32  ? cast<float, double>
+               : to == DType::Int32  ? cast<int32_t, double>
+               : to == DType::Int64  ? cast<int64_t, double>
+               : to == DType::UInt64 ? to_uint64<double>
+                                     : nullptr;
+    default: break;
+    }
+    switch (item_size(from)) {
+    case 1: return from_either<int8_t, uint8_t>(from, to);
+    case 2: return from_either<int16_t, uint16_t>(from, to);
+    case 4: return from_either<int32_t, uint32_t>(from, to);
+    default: return from_either<int64_t, uint64_t>(from, to);
+    }
+}
+
+TileFunction find_move(TileMove move) {
+    switch (move) {
+    case TileMove::HalfToFloat: return move_half_to_float;
+    case TileMove::BFloat16ToFloat: return move_bfloat16_to_float;
+    case TileMove::FloatToHalf: return move_float_to_half;
+    case TileMove::FloatToBFloat16: return move_float_to_bfloat16;
+    case TileMove::RoundHalf: return move_round_half;
+    case TileMove::RoundBFloat16: return move_round_bfloat16;
+    default: return nullptr; // kernels/maths/float8.cpp
+    }
+}
+
+} // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -1,0 +1,70 @@
+// kernels/tile/tile_wide_maths_isa.cpp: mathematical functions of float64 over contiguous arrays, and those of float32 that
+// are so slow that code size matters more.
+// Compiled for vectors.
+#include "kernels/maths/maths.h"
+#include "kernels/tile/tile.h"
+
+namespace kindling::KINDLING_ISA_NAMESPACE {
+namespace {
+
+// clang-format off
+#define KINDLING_FOR_EACH_UNARY(X) \
+    X(Exp, exp) X(Exp2, exp2) X(Expm1, expm1) X(Log, log) X(Log2, log2) X(Log10, log10) X(Log1p, log1p) \
+    X(Asin, asin) X(Acos, acos) X(Atan, atan) X(Sinh, sinh) X(Cosh, cosh) X(Tanh, tanh) \
+    X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Sigmoid, sigmoid) X(Erf, erf) X(Erfc, erfc) X(Erfcx, erfcx)
+#define KINDLING_FOR_EACH_BINARY(X) \
+    X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
+#define KINDLING_FOR_EACH_FLOAT(X) \
+    X(Asin, asin_for_float) X(Acos, acos_for_float) X(Atan, atan_for_float) X(Asinh, asinh_for_float) X(Acosh, acosh_for_float) \
+    X(Erfc, erfc_for_float) X(Erfinv, erfinv_for_float) \
+    X(Lgamma, lgamma_for_float) X(Digamma, digamma_for_float)
+#define KINDLING_FOR_EACH_FLOAT_BINARY(X) \
+    X(Atan2, atan2_for_float) X(Hypot, hypot_for_float) X(Logaddexp, logaddexp_for_float) X(Logaddexp2, logaddexp2_for_float)
+// clang-format on
+
+#define X(PRIMITIVE, NAME)                                                                                                                 \
+    void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {                                            \
+        loop1<double, double>([](auto x) { return maths::NAME(x); }, out, a, n);                                                           \
+    }
+KINDLING_FOR_EACH_UNARY(X)
+#undef X
+#define X(PRIMITIVE, NAME)                                                                                                                 \
+    void tile_##NAME(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {                                    \
+        loop2<double, double>([](auto x, auto y) { return maths::NAME(x, y); }, out, a, b, n, splat);                                      \
+    }
+KINDLING_FOR_EACH_BINARY(X)
+#undef X
+#define X(PRIMITIVE, NAME)                                                                                                                 \
+    void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {                                            \
+        loop1<float, float, 8>([](auto x) { return convert<float>(maths::NAME(convert<double>(x))); }, out, a, n);                         \
+    }
+KINDLING_FOR_EACH_FLOAT(X)
+#undef X
+#define X(PRIMITIVE, NAME)                                                                                                                 \
+    void tile_##NAME(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {                                    \
+        loop2<float, float, 8>([](auto x, auto y) { return convert<float>(maths::NAME(convert<double>(x), convert<double>(y))); }, out, a, \
+                               b, n, splat);                                                                                               \
+    }
+KINDLING_FOR_EACH_FLOAT_BINARY(X)
+#undef X
+
+} // namespace
+
+TileFunction find_wide_maths(Primitive primitive, DType type) {
+#define X(PRIMITIVE, NAME)                                                                                                                 \
+    case Primitive::PRIMITIVE: return tile_##NAME;
+    if (type == DType::Float64) switch (primitive) {
+            KINDLING_FOR_EACH_UNARY(X)
+            KINDLING_FOR_EACH_BINARY(X)
+        default: break;
+        }
+    if (type == DType::Float32) switch (primitive) {
+            KINDLING_FOR_EACH_FLOAT(X)
+            KINDLING_FOR_EACH_FLOAT_BINARY(X)
+        default: break;
+        }
+#undef X
+    return find_remainder(primitive, type);
+}
+
+} // namespace kindling::KINDLING_ISA_NAMESPACE
