@@ -1,6 +1,6 @@
 // bindings/dispatch.cpp: __torch_dispatch__: Python modes and subclasses see boxed calls, below autograd.
 // Compiled for size.
-#include "bindings/tensor.h"
+#include "bindings/tensor/tensor.h"
 #include "bindings/types.h"
 #include "core/autocast.h"
 #include "graph/pending.h"

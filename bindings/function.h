@@ -1,6 +1,6 @@
 // bindings/function.h: the callables operators become in Python.
 #pragma once
-#include "bindings/autograd.h"
+#include "bindings/autograd/autograd.h"
 #include "bindings/parse.h"
 
 namespace kindling::python {

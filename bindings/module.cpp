@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "bindings/function.h"
-#include "bindings/tensor.h"
+#include "bindings/tensor/tensor.h"
 #include "bindings/types.h"
 #include "graph/pending.h"
 #include "operators/forms.h"

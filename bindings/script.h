@@ -4,9 +4,9 @@
 #include <map>
 
 #include "bindings/python.h"
-#include "script/class.h"
-#include "script/parser.h"
-#include "script/run.h"
+#include "script/graph/class.h"
+#include "script/run/run.h"
+#include "script/syntax/parser.h"
 
 namespace kindling::python {
 

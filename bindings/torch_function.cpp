@@ -1,6 +1,6 @@
 // bindings/torch_function.cpp: __torch_function__: overridden calls of subclasses, tensor-like objects and modes.
 // Compiled for size.
-#include "bindings/tensor.h"
+#include "bindings/tensor/tensor.h"
 #include "bindings/types.h"
 
 namespace kindling::python {

@@ -77,7 +77,7 @@ inline bool is_followed(const Tensor& tensor) {
 void call_autograd(const Operator& op, Value* arguments, Value* results);
 /// autograd/: a call with tensors that carry tangents, and the tangents of its results. False where none of them counts here.
 bool call_forward(const Operator& op, Value* arguments, Value* results);
-/// script/trace.cpp: writes the call down in a graph, and runs it.
+/// script/trace/trace.cpp: writes the call down in a graph, and runs it.
 extern void (*call_traced)(const Operator& op, uint32_t word, Value* arguments, Value* results);
 /// Whether calls of this thread are written down just now.
 inline bool is_traced() { return thread_state.include & ~thread_state.exclude & key::Trace; }

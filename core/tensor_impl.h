@@ -26,7 +26,7 @@ enum : uint32_t {
     Made = 1u << 12,     // thread only: see MadeOn
     Float8 = 1u << 13,   // of a dtype that few operators have kernels of
     Dual = 1u << 14,     // it has tangents (autograd/forward.h)
-    Trace = 1u << 15,    // thread only: calls are written down as a graph (script/trace.h)
+    Trace = 1u << 15,    // thread only: calls are written down as a graph (script/trace/trace.h)
     Function = 1u << 16, // Python only: a subclass with its own __torch_function__
 };
 /// What is worked off when the elements are read.

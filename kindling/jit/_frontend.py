@@ -202,7 +202,7 @@ def _internal():
 
 
 def meaning_of(value, of_module):
-    """What the compiler makes of a Python object: see `outside_of` in bindings/script.cpp. None: nothing."""
+    """What the compiler makes of a Python object: see `outside_of` in bindings/script/script.cpp. None: nothing."""
     import kindling as torch
     if isinstance(value, types.ModuleType):
         return ("module",)

@@ -1,4 +1,4 @@
-"""The class of scripted functions: native calls (bindings/script.cpp), with what is rarely asked for written here."""
+"""The class of scripted functions: native calls (bindings/script/script.cpp), with what is rarely asked for written here."""
 from kindling import _C
 
 

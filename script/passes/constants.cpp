@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "core/operator.h"
-#include "script/instructions.h"
 #include "script/passes/alias.h"
-#include "script/trace.h"
+#include "script/run/instructions.h"
+#include "script/trace/trace.h"
 
 namespace kindling::script {
 

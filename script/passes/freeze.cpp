@@ -8,9 +8,9 @@
 
 #include "core/thread_state.h"
 #include "generated/functions.h"
-#include "script/class.h"
+#include "script/graph/class.h"
 #include "script/passes/alias.h"
-#include "script/trace.h"
+#include "script/trace/trace.h"
 
 namespace kindling::script {
 namespace {

@@ -1,5 +1,5 @@
 // script/passes/inline.cpp: calls of scripted functions and methods become what they call: `inlined_graph`, and what runs.
-#include "script/class.h"
+#include "script/graph/class.h"
 #include "script/passes/passes.h"
 
 namespace kindling::script {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/operator.h"
-#include "script/match.h"
+#include "script/lower/match.h"
 #include "script/passes/alias.h"
 
 namespace kindling::script {

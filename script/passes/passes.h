@@ -1,7 +1,7 @@
 // script/passes/passes.h: what is done to graphs, one step a function. Each gives whether it changed anything. README.md says what there
 // is.
 #pragma once
-#include "script/lower.h"
+#include "script/lower/lower.h"
 
 namespace kindling::script {
 

@@ -1,6 +1,6 @@
 // script/passes/peephole.cpp: what a node and those that it reads give more simply.
-#include "script/builtins.h"
-#include "script/codes.h"
+#include "script/builtins/builtins.h"
+#include "script/graph/codes.h"
 #include "script/passes/alias.h"
 
 namespace kindling::script {

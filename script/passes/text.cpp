@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "script/passes/freeze.h"
-#include "script/trace.h"
+#include "script/trace/trace.h"
 
 namespace kindling::script {
 namespace {

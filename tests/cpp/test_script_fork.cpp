@@ -11,10 +11,10 @@
 #include "core/error.h"
 #include "generated/functions.h"
 #include "runtime/threads.h"
-#include "script/fork.h"
-#include "script/lower.h"
-#include "script/parser.h"
-#include "script/run.h"
+#include "script/lower/lower.h"
+#include "script/run/fork.h"
+#include "script/run/run.h"
+#include "script/syntax/parser.h"
 #include "tests/cpp/check.h"
 
 using namespace kindling;

@@ -1,6 +1,6 @@
 // Scripts: tokens, trees, types. Trees and messages are those of torch.jit.CompilationUnit (2.13).
-#include "script/parser.h"
-#include "script/type.h"
+#include "script/graph/type.h"
+#include "script/syntax/parser.h"
 #include "tests/cpp/check.h"
 
 #include <memory>

@@ -2,8 +2,8 @@
 // or the message.
 #include <map>
 
-#include "script/lower.h"
-#include "script/parser.h"
+#include "script/lower/lower.h"
+#include "script/syntax/parser.h"
 #include "tests/cpp/check.h"
 
 using namespace kindling;

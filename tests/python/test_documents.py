@@ -55,7 +55,7 @@ def test_files_that_are_named_are_there(path):
         if "://" not in target and not (path.parent / target).exists():
             missing.append(target)
     for name in re.findall(r"`((?:[\w.*-]+/)+[\w.*-]+\.(?:cpp|h|py|md|toml|sh|tsv|map))(?:::\w+)?`", text):
-        bases = [ROOT, path.parent, ROOT / "kernels", ROOT / "kindling", ROOT / "tests", ROOT / "include"]
+        bases = [ROOT, path.parent, ROOT / "kernels", ROOT / "script", ROOT / "kindling", ROOT / "tests", ROOT / "include"]
         if not NOT_IN_THE_TREE.fullmatch(name) and not any((base / name).exists() for base in bases):
             missing.append(name)
     assert missing == []

@@ -1,5 +1,6 @@
 """The project around the code: versions, licences, the installed package, C++ use, folders."""
 
+import collections
 import json
 import os
 import re
@@ -430,3 +431,27 @@ def test_kernels_in_one_piece_grow_fewer():
     text = "".join(path.read_text() for path in (ROOT / "operators").rglob("*.[ch]*"))
     assert len(re.findall(r"\bkernel\(\[\]\((?!KernelCall\b)", text)) <= ONE_PIECE_LIMIT
     assert len(re.findall(r"is_meta\b", text)) <= META_LIMIT
+
+
+# Folders with more files than a reader takes in at once, and why they may.
+FOLDER_LIMIT = 25
+LARGE_FOLDERS = {
+    "tests/python": "a file for each subject, found by name",
+    "tests/cpp": "a file for each subject, found by name",
+    "tests/packages/programs": "a program for each package",
+    "kindling": "names that PyTorch has at its top",
+    "kindling/_absent": "tables by module of PyTorch's",
+    "kindling/distributions": "PyTorch's files, one for each distribution",
+    "kindling/nn/modules": "PyTorch's files, one for each kind of layer",
+    "core": "headers beside their sources: 26 subjects",
+    "kernels/scalar": "headers beside their sources: 23 subjects",
+}
+
+
+def test_folders_are_of_a_size_to_be_read():
+    if not (ROOT / ".git").exists():
+        pytest.skip("which files are the project's is not known without its history")
+    count = collections.Counter(str(Path(name).parent) for name in run("git", "-C", ROOT, "ls-files").split())
+    large = {folder: files for folder, files in count.items() if files > FOLDER_LIMIT and folder not in LARGE_FOLDERS}
+    assert large == {}
+    assert [folder for folder in LARGE_FOLDERS if count[folder] <= FOLDER_LIMIT] == []

@@ -1,5 +1,6 @@
 // kernels/library/factors/lapack.cpp: calls of LAPACK with workspaces; where LU, Cholesky, QR, inverses and triangular systems of our own
-// are taken. Compiled for size.
+// are taken.
+// Compiled for size.
 #include "kernels/library/factors/lapack.h"
 
 #include <algorithm>

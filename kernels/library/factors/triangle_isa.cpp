@@ -1,5 +1,6 @@
 // kernels/library/factors/triangle_isa.cpp: substitution, a lane for each right-hand side, LU of few columns, reflections. Multiplications
-// and sums are not fused, so these parts have the same bits on every instruction set. Compiled for vectors.
+// and sums are not fused, so these parts have the same bits on every instruction set.
+// Compiled for vectors.
 #include "kernels/library/factors/triangle_isa.h"
 
 #include <type_traits>

@@ -1,0 +1,303 @@
+// script/run/native_loop.cpp: when a loop runs as machine code: what is asked of its tensors, codes by kind of arguments, and what is said
+// where it leaves early.
+#include "script/run/native_loop.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/dispatch.h"
+#include "script/run/fork.h"
+#include "script/run/instructions.h"
+
+namespace kindling::script {
+namespace {
+
+/// A loop of fewer rounds is not worth lowering until it has come by often.
+constexpr int64_t few_rounds = 64;
+
+bool takes(TypeRef type) {
+    return type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) || type->is(TypeKind::Tensor);
+}
+
+/// Whether a node might be lowered, by its kind alone: what stands here is a guess that costs nothing, `lower_loop` decides.
+bool hopeful(const Node* node) {
+    static constexpr char kinds[][24] = {"prim::Constant",      "prim::If",
+                                         "prim::Loop",          "prim::RaiseException",
+                                         "prim::ListConstruct", "prim::TupleConstruct",
+                                         "prim::Uninitialized", "prim::unchecked_cast",
+                                         "prim::dtype",         "prim::device",
+                                         "prim::shape",         "prim::min",
+                                         "prim::max",           "prim::abs"};
+    for (const char* kind : kinds)
+        if (node->kind == kind) return true;
+    return node->kind.compare(0, 6, "aten::") == 0;
+}
+bool hopeful(const Block* block) {
+    for (const Node* node = block->first(); node != block->end; node = node->next) {
+        if (!hopeful(node)) return false;
+        for (const Value* output : node->outputs)
+            if (output->type->is(TypeKind::Dict) || output->type->is(TypeKind::Class) || output->type->is(TypeKind::Str) ||
+                output->type->is(TypeKind::Any) || output->type->is(TypeKind::Future))
+                return false;
+        for (const Block* inner : node->blocks)
+            if (!hopeful(inner)) return false;
+    }
+    return true;
+}
+
+/// Values from outside of the loop, in the order of their first use.
+void find_inputs(const Block* block, const std::unordered_set<const Block*>& inside, std::vector<const Value*>& inputs) {
+    const auto look = [&](const Value* value) {
+        if (value->node->is("prim::Constant") || inside.count(value->node->block)) return;
+        if (std::find(inputs.begin(), inputs.end(), value) == inputs.end()) inputs.push_back(value);
+    };
+    for (const Node* node = block->first();; node = node->next) {
+        for (const Value* input : node->inputs) look(input);
+        for (const Block* inner : node->blocks) find_inputs(inner, inside, inputs);
+        if (node == block->end) return;
+    }
+}
+void blocks_of(const Block* block, std::unordered_set<const Block*>& all) {
+    all.insert(block);
+    for (const Node* node = block->first(); node != block->end; node = node->next)
+        for (const Block* inner : node->blocks) blocks_of(inner, all);
+}
+
+void find_operators(const Block* block, std::vector<const kindling::Operator*>& all) {
+    for (const Node* node = block->first(); node != block->end; node = node->next) {
+        const kindling::Operator* op = node->signature ? node->signature->op : nullptr;
+        if (op && std::find(all.begin(), all.end(), op) == all.end()) all.push_back(op);
+        for (const Block* inner : node->blocks) find_operators(inner, all);
+    }
+}
+
+struct Extent {
+    uintptr_t from, to;
+};
+Extent extent_of(const TensorImpl* impl) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(impl->data());
+    int64_t last = 0;
+    for (int d = 0; d < impl->ndim; d++)
+        if (impl->sizes()[static_cast<size_t>(d)] > 0)
+            last += (impl->sizes()[static_cast<size_t>(d)] - 1) * impl->strides()[static_cast<size_t>(d)];
+    return {begin, begin + (static_cast<uint64_t>(last) + 1) * item_size(impl->dtype)};
+}
+
+bool is_plain(const TensorImpl* impl) {
+    if (impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided || !impl->storage) return false;
+    uint32_t watched = key::watching;
+    if (!thread_state.grad_mode) watched &= ~static_cast<uint32_t>(key::Autograd);
+    return !(key_of(impl) & watched) && loops_know(impl->dtype);
+}
+
+void store_number(const Tensor& tensor, scalar::Slot slot) {
+    switch (tensor.dtype()) {
+    case DType::Bool: *tensor.data_ptr<bool>() = slot.i != 0; break;
+    case DType::UInt8: *tensor.data_ptr<uint8_t>() = static_cast<uint8_t>(slot.i); break;
+    case DType::Int8: *tensor.data_ptr<int8_t>() = static_cast<int8_t>(slot.i); break;
+    case DType::Int16: *tensor.data_ptr<int16_t>() = static_cast<int16_t>(slot.i); break;
+    case DType::Int32: *tensor.data_ptr<int32_t>() = static_cast<int32_t>(slot.i); break;
+    case DType::Int64: *tensor.data_ptr<int64_t>() = slot.i; break;
+    case DType::Float32: *tensor.data_ptr<float>() = slot.s; break;
+    default: *tensor.data_ptr<double>() = slot.f; break;
+    }
+}
+
+Item item_of(char kind, scalar::Slot slot) { return kind == 'f' ? Item(slot.f) : kind == 'b' ? Item(slot.i != 0) : Item(slot.i); }
+
+std::string list_text(const std::vector<int64_t>& sizes) {
+    std::string text = "[";
+    for (size_t i = 0; i < sizes.size(); i++) text += (i ? ", " : "") + std::to_string(sizes[i]);
+    return text + "]";
+}
+
+} // namespace
+
+std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
+    if (!hopeful(loop->blocks[0])) return nullptr;
+    auto made = std::make_shared<NativeLoop>();
+    made->loop_ = loop;
+    std::unordered_set<const Block*> inside;
+    blocks_of(loop->blocks[0], inside);
+    const auto place = [&](const Value* value) -> size_t {
+        if (value->node->is("prim::Constant")) return SIZE_MAX;
+        const auto at = std::find(made->inputs_.begin(), made->inputs_.end(), value);
+        if (at != made->inputs_.end()) return static_cast<size_t>(at - made->inputs_.begin());
+        made->inputs_.push_back(value);
+        return made->inputs_.size() - 1;
+    };
+    made->most_ = place(loop->inputs[0]);
+    made->condition_ = place(loop->inputs[1]);
+    for (size_t i = 2; i < loop->inputs.size(); i++) {
+        made->carried_.push_back(place(loop->inputs[i]));
+        const Item* known = constant_of(loop->inputs[i]);
+        made->constants_.push_back(known ? *known : Item());
+    }
+    find_inputs(loop->blocks[0], inside, made->inputs_);
+    made->rows_ = uses_rows(loop);
+    find_operators(loop->blocks[0], made->operators_);
+    for (const Value* input : made->inputs_)
+        if (!takes(input->type)) return nullptr;
+    return made;
+}
+
+std::unique_lock<std::mutex> NativeLoop::hold() {
+    std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard) {
+        if (held_in_.load(std::memory_order_relaxed) != forks()) return guard;
+        guard.lock();
+    }
+    held_in_.store(forks(), std::memory_order_relaxed);
+    return guard;
+}
+void NativeLoop::note(const std::string& why) {
+    if (const auto guard = hold(); guard && why_ != why) why_ = why;
+}
+std::string NativeLoop::why() {
+    const auto guard = hold();
+    return guard ? why_ : "";
+}
+
+bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
+    const Item* forever = constant_of(loop_->inputs[0]);
+    const int64_t rounds = most_ == SIZE_MAX ? (forever ? forever->integer() : 0) : inputs[most_]->integer();
+    if (rounds <= 0) return false;
+    if (thread_state.include & ~thread_state.exclude & key::watching) return false;
+    if (kernels_were_added()) // somebody's kernel for one of these operators is what has to run
+        for (const kindling::Operator* op : operators_)
+            if (op->added.load(std::memory_order_acquire)) return false;
+    // What the tensors are.
+    std::vector<TensorFacts> facts(inputs_.size());
+    std::vector<Tensor> tensors(inputs_.size());
+    std::vector<Extent> extents;
+    std::string key(1, static_cast<char>(default_dtype()));
+    std::vector<int64_t> sizes; // different ones
+    bool apart = true;
+    for (size_t i = 0; i < inputs_.size(); i++) {
+        if (!inputs_[i]->type->is(TypeKind::Tensor)) continue;
+        if (!inputs[i]->is(Item::Tag::Tensor)) return false;
+        tensors[i] = inputs[i]->tensor();
+        const TensorImpl* impl = tensors[i].impl();
+        if (!is_plain(impl)) {
+            note("a tensor is watched (it requires grad, say), or of a dtype or layout that loops do not know");
+            return false;
+        }
+        facts[i] = {impl->dtype, impl->ndim, impl->ndim > 0 && impl->strides()[static_cast<size_t>(impl->ndim - 1)] == 1, {}};
+        key += static_cast<char>(impl->dtype);
+        key += static_cast<char>(impl->ndim * 2 + facts[i].unit);
+        for (int d = 0; rows_ && d < impl->ndim; d++) {
+            const int64_t size = impl->sizes()[static_cast<size_t>(d)];
+            auto at = std::find(sizes.begin(), sizes.end(), size);
+            if (at == sizes.end()) at = sizes.insert(sizes.end(), size);
+            const int number = static_cast<int>(at - sizes.begin());
+            facts[i].sizes.push_back(size > longest_row ? -1 - number : number);
+            key += static_cast<char>(facts[i].sizes.back());
+        }
+        const Extent extent = extent_of(impl);
+        for (const Extent& other : extents) apart &= extent.to <= other.from || other.to <= extent.from;
+        extents.push_back(extent);
+        for (int d = 0; d < impl->ndim; d++)
+            apart &= impl->strides()[static_cast<size_t>(d)] != 0 || impl->sizes()[static_cast<size_t>(d)] < 2;
+    }
+    key += static_cast<char>(apart);
+    std::shared_ptr<LoweredLoop> lowered;
+    {
+        const auto guard = hold();
+        if (!guard) return false;
+        if (seen_ < few_rounds && (seen_ += std::min(rounds, few_rounds)) < few_rounds) return false;
+        for (Variant& each : variants_)
+            if (each.key == key) lowered = each.loop;
+        if (!lowered) {
+            lowered = std::make_shared<LoweredLoop>(lower_loop(loop_, inputs_, facts, apart));
+            if (variants_.size() >= 16) variants_.erase(variants_.begin());
+            variants_.push_back({key, lowered});
+        }
+    }
+    if (!lowered->code) {
+        note(lowered->why);
+        return false;
+    }
+    for (size_t i : lowered->written)
+        if (tensors[i].impl()->uncounted || (tensors[i].impl()->is_view && tensors[i].impl()->creation != Creation::Default)) return false;
+    // Slots.
+    std::vector<scalar::Slot> slots(lowered->code->slots());
+    size_t at = 0;
+    for (size_t i = 0; i < inputs_.size(); i++) {
+        switch (inputs_[i]->type->kind) {
+        case TypeKind::Int: slots[at++].i = inputs[i]->integer(); break;
+        case TypeKind::Float: slots[at++].f = inputs[i]->number(); break;
+        case TypeKind::Bool: slots[at++].i = inputs[i]->truth(); break;
+        default: {
+            const TensorImpl* impl = tensors[i].impl();
+            slots[at++].p = impl->data();
+            for (int d = 0; d < impl->ndim; d++) slots[at++].i = impl->sizes()[static_cast<size_t>(d)];
+            for (int d = 0; d < impl->ndim; d++) slots[at++].i = impl->strides()[static_cast<size_t>(d)];
+        }
+        }
+    }
+    double scratch[longest_row];
+    if (rows_) slots[at++].p = scratch;
+    scalar::Ears ears;
+    const int64_t code = lowered->code->run(slots.data(), &ears);
+    const LoweredLoop::Exit& exit = lowered->exits[static_cast<size_t>(code)];
+    // Memory and versions are as they would be after as many rounds of the interpreter.
+    size_t state = code == 0 ? 1 : exit.values.size();
+    if (code == 0)
+        for (const auto& each : lowered->outputs) state += each.kind != '=';
+    for (size_t i : lowered->kept) store_number(tensors[i], slots[state++]);
+    for (size_t i : lowered->written) {
+        const auto writes = static_cast<uint32_t>(slots[state++].i);
+        if (tensors[i].impl()->version) tensors[i].impl()->version->fetch_add(writes, std::memory_order_relaxed);
+    }
+    if (code == 0) {
+        const bool ran = slots[0].i != 0;
+        size_t slot = 1;
+        for (size_t i = 0; i < lowered->outputs.size(); i++) {
+            const LoweredLoop::Output& each = lowered->outputs[i];
+            const Item& before = carried_[i] == SIZE_MAX ? constants_[i] : *inputs[carried_[i]];
+            if (each.kind == '=') outputs[i] = before;
+            else if (each.kind == 't') {
+                if (ran) {
+                    const Tensor made = make_tensor({}, each.dtype);
+                    store_number(made, slots[slot]);
+                    outputs[i] = Item(made);
+                } else outputs[i] = before;
+                slot++;
+            } else outputs[i] = item_of(each.kind, slots[slot++]);
+        }
+        note("");
+        return true;
+    }
+    if (exit.kind == LoweredLoop::Exit::Interrupted) std::rethrow_exception(ears.error);
+    LoopFailure failure;
+    failure.node = exit.node;
+    switch (exit.kind) {
+    case LoweredLoop::Exit::Raised: failure.message = exit.text, failure.qualified = exit.qualified, failure.raised = true; break;
+    case LoweredLoop::Exit::Message: failure.message = exit.text; break;
+    case LoweredLoop::Exit::OutOfRange: {
+        std::vector<int64_t> sizes;
+        for (size_t i = 1; i < exit.values.size(); i++) sizes.push_back(slots[i].i);
+        failure.message = format("select(): index %ld out of range for tensor of size %s at dimension %zu", static_cast<long>(slots[0].i),
+                                 list_text(sizes).c_str(), exit.dimension);
+        break;
+    }
+    case LoweredLoop::Exit::Builtin: {
+        std::vector<Item> items;
+        for (size_t i = 0; i < exit.values.size(); i++) items.push_back(item_of(exit.values[i], slots[i]));
+        try {
+            KINDLING_ASSERT(exit.builtin);
+            exit.builtin(items.data(), items.size());
+            failure.message = "a loop left where its interpreter would not";
+            failure.kind = ErrorKind::Internal;
+        } catch (const Error& error) {
+            failure.message = error.what();
+            failure.kind = error.kind();
+        }
+        break;
+    }
+    default: KINDLING_ASSERT(false);
+    }
+    throw failure;
+}
+
+} // namespace kindling::script
