@@ -123,12 +123,13 @@ private:
             both.insert(both.end(), node->input(1)->node->inputs.begin(), node->input(1)->node->inputs.end());
             join(node, both);
         } else if (node->is("aten::slice") && node->inputs.size() == 4) {
-            std::vector<Item> given(4);
+            std::vector<Item> given; // start, end and step
             for (size_t i = 1; i < 4; i++) {
                 const Item* item = constant_of(node->input(i));
                 if (!item) return;
-                given[i] = *item;
+                given.push_back(*item);
             }
+            if (given[2].is(Item::Tag::Int) && given[2].integer() == 0) return; // is refused when it runs
             const Bounds bounds = slice_bounds(given.data(), length);
             std::vector<Value*> taken;
             for (int64_t i = 0; i < bounds.count; i++) taken.push_back(items[static_cast<size_t>(bounds.start + i * bounds.step)]);

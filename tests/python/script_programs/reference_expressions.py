@@ -106,6 +106,16 @@ def slices(x: List[int], s: str):
     return x[1:3], x[:-1], x[::2], x[-2:], x[1:10], x[3:1], s[1:3], s[-1], s[:2], s[::1]
 
 
+def _behind(x: List[str]):
+    return x[1:] if x[0] == "*" else x[:-1]
+
+
+@program(lambda: (2,))
+def slices_of_lists_made_here(n: int):
+    made = [n, 3, 5, 7]
+    return made[1:], made[:-1], made[::2], made[-2:], made[3:1], ["a", "b"][1:], _behind(["*", "3"]), len(made[2:])
+
+
 @program(lambda: ((1, 2.0, "c", True),))
 def tuple_slices(t: Tuple[int, float, str, bool]):
     return t[1:], t[:2], t[-1], t[0], t[1:3], t[::2]
