@@ -1126,6 +1126,8 @@ KNOWN = [
     Known(r"(linalg_)?matrix_power\.\w+", r"^(result|arguments after the call|gradient|second gradient): nan or infinity", r"^an answer", r"^an answer", "Where products overflow, their order matters.", "where sums of products overflow", lambda kind, theirs, ours, call: bool(re.search(r", -?\d{3,}[,)]", call)) or far_apart(kind, theirs, ours, call)),
     Known(r"_?linalg_svd(vals)?\.\w+|linalg_(cond|norm|matrix_norm)\.\w+|nuclear_norm\.\w+|svd\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "The vectors of equal singular values are free.", "singular values of which several are equal",
           lambda kind, theirs, ours, call: "equal singular values" in call or "a singular matrix" in call),
+    Known(r"_?upsample_\w+\.\w+", r"^RuntimeError there, an answer here", r"It is expected \w+ equals to \d, but got size 1", r"^an answer", "A tensor of one element is one number for all dimensions there.", "a tensor of one element where it has a",
+          lambda kind, theirs, ours, call: bool(re.search(r">, <\w+ \[1(, 1)*\]", call))),
     Known(r"tensor_split\.\w+", r"^RuntimeError there, an answer here", r"number of sections must be larger than 0", r"^an answer", "A tensor of one element is a number there.", "a tensor of one element where it has a"),
     Known(r"_?conv\w*\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Kernel size can't be greater than actual input size|negative output size", "There is no window.", "of empty and of meta tensors is refused",
           lambda kind, theirs, ours, call: bool(re.search(r"(?s)\[.*> ?, .*?\[\d+, \d+, ([^\]]*, )?0[\],]", call.partition("\n")[0]))),
