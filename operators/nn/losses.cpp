@@ -743,8 +743,8 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, !weight.defined() || (weight.dim() <= 1 && weight.numel() == classes),
                            "inconsistent weight size, expected %ld but got %s", classes,
                            weight.defined() ? str(weight.sizes()).c_str() : "");
-            KINDLING_CHECK(Runtime, !weight.defined() || weight.dtype() == self.dtype(),
-                           "expected scalar type %s but found %s", scalar_type_name(self.dtype()), scalar_type_name(weight.dtype()));
+            KINDLING_CHECK(Runtime, !weight.defined() || weight.dtype() == self.dtype(), "expected scalar type %s but found %s",
+                           scalar_type_name(self.dtype()), scalar_type_name(weight.dtype()));
             Tensor places = unsqueeze(t, 1), z = clamp_min(add(sub(x, gather(x, 1, places)), wrap_number(margin)), Scalar(0));
             if (p.equals(2)) z = mul(z, z);
             if (weight.defined()) z = mul(z, reshape(index_select(weight, 0, t), {-1, 1}));
