@@ -61,11 +61,12 @@ static bool is_int_like(PyObject* object) {
     return PyIndex_Check(object) && !PyBool_Check(object) && !is_device(object);
 }
 
-/// Whether an object is a tensor of one integer, in any number of dimensions: a size in a list, as torch takes it.
-static bool is_size_tensor(PyObject* object) {
+/// Whether an object is a tensor of one integer, in any number of dimensions: a number in a list, as torch takes it. One of bool is a
+/// number too, but no size.
+static bool is_size_tensor(PyObject* object, bool flag = false) {
     if (!is_tensor(object)) return false;
     TensorImpl* impl = impl_of(object);
-    return impl->numel == 1 && is_integral(impl->dtype) && impl->dtype != DType::Bool && !(key_of(impl) & key::Autograd);
+    return impl->numel == 1 && (is_integral(impl->dtype) || (flag && impl->dtype == DType::Bool)) && !(key_of(impl) & key::Autograd);
 }
 
 static inline Fit int_of_long(PyObject* object, int64_t& value) {
@@ -91,11 +92,11 @@ Fit int_of_object(PyObject* object, int64_t& value) {
     return fit;
 }
 
-static bool is_size_like(PyObject* object) { return is_int_like(object) || is_size_tensor(object); }
+static bool is_size_like(PyObject* object, bool flag) { return is_int_like(object) || is_size_tensor(object, flag); }
 
-static Fit size_of_object(PyObject* object, int64_t& value) {
+static Fit size_of_object(PyObject* object, int64_t& value, bool flag = false) {
     Fit fit = int_of_object(object, value);
-    if (fit != Fit::No || !is_size_tensor(object)) return fit;
+    if (fit != Fit::No || !is_size_tensor(object, flag)) return fit;
     value = tensor_of(object).item_scalar().to_int();
     return Fit::Yes;
 }
@@ -144,7 +145,7 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
     } else {
         if (argument.list_size == 0) return Fit::No;
         int64_t single;
-        Fit fit = size_of_object(object, single);
+        Fit fit = size_of_object(object, single, !argument.symbolic);
         if (fit != Fit::Yes) return fit;
         int64_t* ints = arena.get<int64_t>(static_cast<size_t>(argument.list_size));
         for (int i = 0; i < argument.list_size; i++) {
@@ -156,7 +157,7 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
     }
     int64_t* ints = arena.get<int64_t>(static_cast<size_t>(size) + 1);
     for (Py_ssize_t i = 0; i < size; i++) {
-        Fit fit = size_of_object(items[i], ints[i]);
+        Fit fit = size_of_object(items[i], ints[i], !argument.symbolic);
         if (fit == Fit::Yes) {
             note_number(items[i], ints + i);
             continue;
@@ -633,13 +634,14 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
     uint64_t given = 0;
     unsigned outs = 0;
     Py_ssize_t used = nargs;
+    const bool flags = s.varargs && !s.parameters[s.has_self].argument->symbolic; // tensors of bool are numbers
     if (nargs > s.positional) {
-        if (!s.varargs || nargs <= s.has_self || !is_size_like(args[s.has_self])) {
+        if (!s.varargs || nargs <= s.has_self || !is_size_like(args[s.has_self], flags)) {
             trouble = {Trouble::Kind::Many};
             return Fit::No;
         }
         used = s.has_self;
-    } else if (s.varargs && nargs == s.has_self + 1 && is_size_like(args[s.has_self])) {
+    } else if (s.varargs && nargs == s.has_self + 1 && is_size_like(args[s.has_self], flags)) {
         used = s.has_self;
     }
     for (size_t i = 0; i < all; i++) call.values[i] = schema.arguments[i].default_value;
@@ -657,7 +659,7 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
         size_t size = static_cast<size_t>(nargs - used);
         int64_t* ints = call.arena.get<int64_t>(size);
         for (size_t i = 0; i < size; i++) {
-            Fit fit = size_of_object(args[static_cast<size_t>(used) + i], ints[i]);
+            Fit fit = size_of_object(args[static_cast<size_t>(used) + i], ints[i], flags);
             if (fit != Fit::Yes)
                 return refuse_item(s.op->name(), s.parameters[used].argument->name, static_cast<Py_ssize_t>(i),
                                    args[static_cast<size_t>(used) + i]);

@@ -1,5 +1,5 @@
 // script/passes/freeze.cpp: a module's attributes become constants of its methods' graphs, where nothing can change them; then what follows
-// from that: branches that are known, normalisation that is part of the weights before it.
+// from that: branches that are known. What becomes part of weights is in fold.cpp.
 #include "script/passes/freeze.h"
 
 #include <algorithm>
@@ -194,66 +194,6 @@ bool remove_dropout(Block* block) {
     return changed;
 }
 
-/// The tensor that a constant holds; not defined if it is another value.
-Tensor tensor_in(const Value* value) {
-    const Item* item = constant_of(value);
-    return item ? item->tensor() : Tensor();
-}
-
-/// batch_norm(convolution(x, w, b)) is a convolution with other weights; so with linear.
-bool fold_norm(Block* block, bool convolution) {
-    bool changed = false;
-    Graph& graph = *block->graph;
-    each_node(block, [&](Node* node) {
-        for (Block* inner : node->blocks) changed |= fold_norm(inner, convolution);
-        if (!node->is("aten::batch_norm") || node->inputs.size() != 9) return;
-        Node* before = node->input()->node;
-        const std::string& kind = before->kind;
-        const bool linear = kind == "aten::linear";
-        bool conv = kind == "aten::conv1d" || kind == "aten::conv2d" || kind == "aten::conv3d";
-        if (kind == "aten::_convolution") { // of a trace
-            const Item* transposed = constant_of(before->input(6));
-            conv = transposed && !transposed->truth();
-        }
-        if (convolution ? !conv : !linear) return;
-        if (std::any_of(before->output()->uses.begin(), before->output()->uses.end(),
-                        [&](const Use& use) { return use.user != node && !use.user->is("aten::dim"); }))
-            return;
-        const Item *train = constant_of(node->input(5)), *eps = constant_of(node->input(7));
-        const Tensor weight = tensor_in(before->input(1)), mean = tensor_in(node->input(3)), variance = tensor_in(node->input(4));
-        if (!train || train->truth() || !eps || !weight.defined() || !mean.defined() || !variance.defined()) return;
-        for (const Value* optional : {before->input(2), node->input(1), node->input(2)})
-            if (!constant_of(optional)) return;
-        if (!is_floating(weight.dtype())) return;
-        Tensor bias = tensor_in(before->input(2)), scale = tensor_in(node->input(1)), shift = tensor_in(node->input(2));
-        if (linear && mean.size(0) != weight.size(0)) return;
-        if (!bias.defined()) bias = zeros_like(mean);
-        if (!scale.defined()) scale = ones_like(mean);
-        if (!shift.defined()) shift = zeros_like(mean);
-        const Tensor factor = mul(scale, rsqrt(add(variance, wrap_number(Scalar(eps->number())))));
-        std::vector<int64_t> shape(static_cast<size_t>(weight.dim()), 1);
-        shape[0] = -1;
-        const Tensor weights = mul(weight, reshape(factor, shape)).to(weight.dtype());
-        const Tensor biases = add(mul(sub(bias, mean), factor), shift).to(bias.dtype());
-        Inserting at(graph, before);
-        const auto constant = [&](const Tensor& tensor, const std::string& name) {
-            return graph.insert(graph.create_constant(Item(tensor), seen(tensor)))->output()->set_name(name + "_fused_bn");
-        };
-        const std::string name = before->input(1)->name();
-        before->replace_input(1, constant(weights, name));
-        before->replace_input(2, constant(biases, constant_of(before->input(2))->is_none() ? name + "_bias" : before->input(2)->name()));
-        node->output()->replace_uses(before->output());
-        node->destroy();
-        changed = true;
-    });
-    return changed;
-}
-bool fold_norms(Graph& graph, bool convolution) {
-    const bool changed = fold_norm(graph.block, convolution);
-    if (changed) remove_dead(graph);
-    return changed;
-}
-
 } // namespace
 
 Frozen freeze(const Item& module, const std::vector<std::string>& preserved) {
@@ -261,14 +201,13 @@ Frozen freeze(const Item& module, const std::vector<std::string>& preserved) {
     return Freezer(module, preserved).run();
 }
 
-bool fold_frozen_conv_bn(Graph& graph) { return fold_norms(graph, true); }
-bool fold_frozen_linear_bn(Graph& graph) { return fold_norms(graph, false); }
-
 bool optimise_frozen(Graph& graph, bool numerics) {
     NoGradGuard off;
     bool changed = remove_dropout(graph.block);
     if (numerics)
-        while (fold_norms(graph, true) || fold_norms(graph, false)) changed = true;
+        while (fold_frozen_conv_bn(graph) | fold_frozen_conv_add_or_sub(graph) | fold_frozen_conv_mul_or_div(graph) |
+               fold_frozen_linear_bn(graph))
+            changed = true;
     return changed;
 }
 

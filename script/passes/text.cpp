@@ -87,6 +87,8 @@ constexpr NamedPass passes[] = {
     {"fuse", false, false, RUN(fuse(graph))},
     {"fold_frozen_conv_bn", true, false, RUN(fold_frozen_conv_bn(graph))},
     {"fold_frozen_linear_bn", true, false, RUN(fold_frozen_linear_bn(graph))},
+    {"fold_frozen_conv_add_or_sub", true, false, RUN(fold_frozen_conv_add_or_sub(graph))},
+    {"fold_frozen_conv_mul_or_div", true, false, RUN(fold_frozen_conv_mul_or_div(graph))},
     {"optimize_frozen_graph", false, true, RUN(optimise_frozen(graph, option))},
 };
 #undef RUN

@@ -44,6 +44,9 @@ torch.conv3d(torch.ones(3, 3, 5, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2
 torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format=torch.channels_last)])
 """
 VALUES = """
+torch.ones(1, 3).squeeze_(torch.tensor(False))
+torch.arange(6.).reshape(2, 3).sum([torch.tensor([True])])
+torch.arange(3.).flip(torch.tensor([[False]]))
 torch.norm(torch.arange(8.).view(2, 2, 2), 2, torch.tensor(0))
 torch.norm(torch.arange(8.).view(2, 2, 2), "fro", [])
 torch.norm(torch.arange(8.).view(2, 2, 2), None, (0, 2), True)

@@ -71,9 +71,43 @@ def make(module, name):
         def forward(self, x):
             return self.m(self.l(x))
 
+    class Behind(nn.Module):
+        """Arithmetic behind a convolution, one kind of many."""
+
+        def __init__(self, way):
+            super().__init__()
+            self.way = way
+            self.c = nn.Conv2d(1, 2, 3, bias=way % 2 == 0)
+            self.w = nn.Parameter(module.tensor([2.0, -3.0]).reshape(1, 2, 1, 1))
+            self.p = nn.Parameter(module.tensor([[[2.0]], [[-3.0]]]))
+            self.one = nn.Parameter(module.tensor(0.5))
+            self.wide = nn.Parameter(module.ones(1, 2, 1, 1, dtype=module.float64))
+
+        def forward(self, x):
+            y = self.c(x)
+            if self.way < 2:
+                return (y * 2 + 1) / self.w - self.one
+            elif self.way < 4:
+                return module.add(y, self.w, alpha=2)
+            elif self.way < 6:
+                return module.sub(y, 3, alpha=0.5) * 2.5
+            elif self.way == 6:
+                return y + self.wide
+            elif self.way == 7:
+                return y * self.p
+            elif self.way == 8:
+                return y * 2 + y
+            elif self.way == 9:
+                return module.div(y, 2, rounding_mode="floor")
+            elif self.way == 10:
+                return y * x.mean()
+            return 2 * y
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module.manual_seed(0)
+        if isinstance(name, int):
+            return Behind(name)
         made = {each.__name__: each for each in (Lin, ConvNorm, LinearNorm, Counts, Below)}[name]()
         if name in ("ConvNorm", "LinearNorm"):
             made(module.randn(2, 1, 5, 5) if name == "ConvNorm" else module.randn(4, 3))
@@ -155,6 +189,25 @@ def test_normalisation_becomes_part_of_weights(name, shape):
     best = kindling.jit.optimize_for_inference(ours)
     close(best(given), torch.jit.optimize_for_inference(theirs)(x))
     assert "batch_norm" not in str(best.graph)
+
+
+@pytest.mark.parametrize("way", range(12))
+def test_arithmetic_behind_a_convolution(way):
+    """What is one number, or a number a channel, becomes part of the weights; else it stays."""
+    x = torch.randn((2, 1, 5, 5), generator=torch.Generator().manual_seed(1))
+    ours, theirs = scripted(kindling, way), scripted(torch, way)
+    frozen, other = kindling.jit.freeze(ours), torch.jit.freeze(theirs)
+    if way == 6:   # float64 numbers: PyTorch folds them, and the result is of another dtype than the script's
+        assert kinds(frozen.graph) == ["aten::conv2d", "aten::add"] and frozen(kindling.tensor(x.tolist())).dtype == kindling.float64
+        return
+    assert kinds(frozen.graph) == kinds(other.graph)
+    close(frozen(kindling.tensor(x.tolist())), theirs(x))
+    plain = kindling.jit.freeze(ours, optimize_numerics=False)
+    assert kinds(plain.graph) == kinds(torch.jit.freeze(theirs, optimize_numerics=False).graph)
+    for name in ("fold_frozen_conv_add_or_sub", "fold_frozen_conv_mul_or_div"):
+        answers = [getattr(module._C, "_jit_pass_" + name)(module.jit.freeze(script, optimize_numerics=False).graph)
+                   for module, script in ((kindling, ours), (torch, theirs))]
+        assert answers[0] == answers[1], name
 
 
 def test_what_changes_stays_an_attribute():
