@@ -256,7 +256,7 @@ PyObject* make_put_off(PyObject*, PyObject* function) {
 bool refuse_break(const char* what, PyObject* object) {
     if (!whole_calls) [[likely]]
         return true;
-    Object refuse(import("kindling._compile_breaks", what)), told(refuse ? PyObject_CallOneArg(refuse.get(), object) : nullptr);
+    Object refuse(import("kindling._compiling.breaks", what)), told(refuse ? PyObject_CallOneArg(refuse.get(), object) : nullptr);
     return static_cast<bool>(told);
 }
 

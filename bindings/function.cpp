@@ -450,7 +450,7 @@ static PyObject* namespace_getattr(PyObject* self, PyObject* name) {
     Py_ssize_t length;
     const char* text = PyUnicode_AsUTF8AndSize(name, &length);
     if (!text) return nullptr;
-    if (text[0] == '_' && wanted == space::Nn && !strcmp(text, "_parse_to")) return import("kindling._native_names", "_parse_to");
+    if (text[0] == '_' && wanted == space::Nn && !strcmp(text, "_parse_to")) return import("kindling._native_names.private", "_parse_to");
     return guarded([&]() -> PyObject* {
         OverloadSet set;
         if (!find_operators(text, static_cast<size_t>(length), set) || !(set.namespaces & wanted)) {

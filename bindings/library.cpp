@@ -134,13 +134,13 @@ static PyObject* missing_attribute(PyObject*, PyObject* name) {
     Py_DECREF(error);
     if (!strncmp(text, "_dispatch_", 10) || strstr(text, "DispatchKey") || !strncmp(text, "_accelerator_", 13) ||
         !strncmp(text, "_AutoDispatch", 13) || !strcmp(text, "_get_privateuse1_backend_name") || !strncmp(text, "_jit_get_", 9))
-        return import("kindling._dispatch_queries", text);
+        return import("kindling._native_names.dispatch_queries", text);
     if (!strncmp(text, "_jit_pass_", 10))
         if (PyObject* pass = graph_pass(text + 10)) return pass;
     if (PyErr_Occurred()) return nullptr;
     if ((text[0] == '_' && text[1] != '_') || (text[0] >= 'A' && text[0] <= 'Z') || !strncmp(text, "has_", 4) ||
         !strcmp(text, "parse_schema")) {
-        PyObject* found = import("kindling._native_names", text);
+        PyObject* found = import("kindling._native_names.private", text);
         if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
         PyErr_Clear();
     }

@@ -28,7 +28,7 @@ static bool blas_here(char* path, size_t size) {
     Lock lock;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    if (PyObject* find = import("kindling._bootstrap", "blas_library")) {
+    if (PyObject* find = import("kindling._start.bootstrap", "blas_library")) {
         PyObject* file = PyObject_CallNoArgs(find);
         if (const char* text = file ? PyUnicode_AsUTF8(file) : nullptr) snprintf(path, size, "%s", text);
         Py_XDECREF(file);

@@ -20,7 +20,7 @@ PyObject* from_item(const ks::Item& item);
 ks::Item foreign_item(PyObject* object); // what only Python knows
 /// A capsule that holds an item: what objects of scripted classes keep as `_script_item`.
 PyObject* item_capsule(const ks::Item& item);
-PyObject* type_object(ks::TypeRef type); // of kindling._types
+PyObject* type_object(ks::TypeRef type); // of kindling._native_names.types
 
 /// Functions that were compiled together, with what they are made of. Whoever has one of them keeps all of them.
 struct Unit : ks::Resolver, std::enable_shared_from_this<Unit> {

@@ -196,7 +196,7 @@ static bool parse_device(const char* text, Device& device) {
     const char* colon = strchr(text, ':');
     size_t length = colon ? static_cast<size_t>(colon - text) : strlen(text);
     if (!find_device_type(text, length, device.type)) { // perhaps a plug-in brings it
-        PyObject* load = import("kindling._devices", "_load_plugins");
+        PyObject* load = import("kindling._face.devices", "_load_plugins");
         PyObject* trouble = load ? PyObject_CallFunction(load, "s#", text, static_cast<Py_ssize_t>(length)) : nullptr;
         Py_XDECREF(load);
         if (!trouble) return false;

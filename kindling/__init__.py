@@ -59,11 +59,11 @@ if _sys.platform == "linux" and not any(_os.environ.get(_name, "0") not in ("", 
     try:
         _C = _native()
     except ImportError as _error:
-        from kindling._bootstrap import explained as _explained
+        from kindling._start.bootstrap import explained as _explained
 
         raise _explained(_error, __path__[0]) from _error
 else:
-    from kindling._bootstrap import load as _load
+    from kindling._start.bootstrap import load as _load
 
     _C = _load(__path__[0], _native)
 
@@ -80,7 +80,7 @@ _FILES = {
     "functional": "atleast_1d atleast_2d atleast_3d align_tensors block_diag broadcast_shapes broadcast_tensors cartesian_prod "
                   "cdist chain_matmul einsum lu meshgrid nonzero norm split stft istft tensordot unique unique_consecutive "
                   "unravel_index _grouped_mm",
-    "_face": "is_tensor is_storage typename set_default_tensor_type set_default_dtype get_default_device set_default_device "
+    "_face.functions": "is_tensor is_storage typename set_default_tensor_type set_default_dtype get_default_device set_default_device "
              "get_default_device_scope set_printoptions "
              "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads use_deterministic_algorithms "
              "are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled "
@@ -93,27 +93,27 @@ _FILES = {
              "is_autocast_ipu_enabled set_autocast_ipu_enabled get_autocast_ipu_dtype set_autocast_ipu_dtype "
              "is_autocast_xla_enabled set_autocast_xla_enabled get_autocast_xla_dtype set_autocast_xla_dtype",
     "sparse": "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor",
-    "_symbols": "SymInt SymFloat SymBool sym_int sym_float sym_not sym_max sym_min sym_ite sym_sum sym_sqrt sym_fresh_size _sym_sqrt "
+    "_face.symbols": "SymInt SymFloat SymBool sym_int sym_float sym_not sym_max sym_min sym_ite sym_sum sym_sqrt sym_fresh_size _sym_sqrt "
                 "_sym_cos _sym_cosh _sym_sin _sym_sinh _sym_tan _sym_tanh _sym_asin _sym_acos _sym_atan _sym_log2",
-    "_checks": "_check _check_with _check_index _check_value _check_type _check_not_implemented _check_is_size _check_tensor_all "
+    "_face.checks": "_check _check_with _check_index _check_value _check_type _check_not_implemented _check_is_size _check_tensor_all "
                "_check_tensor_all_with _as_tensor_fullprec _assert _assert_async _shape_as_tensor",
-    "_control": "cond while_loop",
+    "_face.control": "cond while_loop",
     "func._vmap": "vmap",
-    "_devices": "Stream Event AcceleratorError get_device_module _register_device_module "
+    "_face.devices": "Stream Event AcceleratorError get_device_module _register_device_module "
                 "_is_device_backend_autoload_enabled _import_device_backends",
-    "_quantized": "quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize int_repr q_scale q_zero_point q_per_channel_scales "
+    "_quantized.tensor": "quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize int_repr q_scale q_zero_point q_per_channel_scales "
                   "q_per_channel_zero_points q_per_channel_axis fake_quantize_per_tensor_affine fake_quantize_per_channel_affine "
                   "fused_moving_avg_obs_fake_quant _choose_qparams_per_tensor _make_per_tensor_quantized_tensor "
                   "_make_per_channel_quantized_tensor _empty_affine_quantized _empty_per_channel_affine_quantized",
     "nested._internal.strided": "_nested_tensor_from_mask _nested_tensor_from_mask_left_aligned",
-    "_memory": "memory_stats memory_summary empty_cache reset_peak_memory_stats set_cache_limit set_memory_limit",
-    "_keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme per_tensor_affine per_channel_affine "
+    "_face.memory": "memory_stats memory_summary empty_cache reset_peak_memory_stats set_cache_limit set_memory_limit",
+    "_native_names.keys": "AVG SUM AggregationType DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag qscheme per_tensor_affine per_channel_affine "
              "per_tensor_symmetric per_channel_symmetric per_channel_affine_float_qparams",
-    "_types": "AnyType Argument AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FunctionSchema FutureType "
+    "_native_names.types": "AnyType Argument AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FunctionSchema FutureType "
               "InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType "
               "StringType SymBoolType SymIntType TensorType TupleType Type UnionType parse_schema unify_type_list",
-    "_native_names": "Block Graph Node Use Value",
-    "_script": "AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule Code "
+    "_native_names.private": "Block Graph Node Use Value",
+    "_native_names.script": "AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule Code "
                "CompleteArgumentSpec ConcreteModuleType DeepCopyMemoTable DeserializationStorageContext ErrorReport FatalError FileCheck "
                "Future Gradient IODescriptor JITException LockingLogger ModuleDict NoopLogger OperatorInfo ParameterDict "
                "PyTorchFileReader PyTorchFileWriter ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
@@ -124,11 +124,11 @@ _FILES = {
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state thread_safe_generator",
     "autograd.grad_mode": "no_grad enable_grad set_grad_enabled inference_mode",
     "serialization": "save load",
-    "_safetensors": "load_safetensors save_safetensors",
-    "_alias": "install_as_torch",
+    "_saving.safetensors": "load_safetensors save_safetensors",
+    "_start.alias": "install_as_torch",
     "_compile": "compile _disable_dynamo _normalize_mode _TorchCompileInductorWrapper _TorchCompileWrapper",
-    "_compile_mode": "CompileMode",
-    "_deferred": "deferred",
+    "_compiling.mode": "CompileMode",
+    "_compiling.deferred": "deferred",
     "storage": "Storage TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage "
                "IntStorage LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage QInt8Storage QUInt8Storage QInt32Storage",
     "amp._state": "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype autocast_increment_nesting "
@@ -140,7 +140,7 @@ _FILES = {
     "_ops": "ops classes",
     "_lowrank": "svd_lowrank pca_lowrank",
     "_lobpcg": "lobpcg",
-    "_deprecated": "qr cholesky lu chain_matmul symeig solve lstsq eig matrix_rank",
+    "_face.deprecated": "qr cholesky lu chain_matmul symeig solve lstsq eig matrix_rank",
 }
 _found = {}
 
@@ -157,7 +157,7 @@ def __getattr__(name):
     if file is not None:
         value = getattr(_import("kindling." + file), name)
     elif name == "__all__":
-        value = _import("kindling._names").public(_found)
+        value = _import("kindling._face.public_names").public(_found)
     elif name == "torch":
         value = _sys.modules[__name__]
     elif name[:2] == "__" and name != "__config__":
@@ -166,7 +166,7 @@ def __getattr__(name):
         value = _C._operator("torch", name)
         if value is None:
             if name in ("has_cuda", "has_cudnn", "has_mps", "has_mkldnn"):
-                return _import("kindling._face")._has(name)
+                return _import("kindling._face.functions")._has(name)
             value = _C._error_class(name) or getattr(_C, name, None) or _C._named_dtype(name) or _submodule(name)
             if value is None:
                 value = _import("kindling._absent").find("", name)
@@ -235,4 +235,4 @@ def __dir__():
 _C._VariableFunctions = _sys.modules[__name__]  # torch's module of operator functions
 
 if "KINDLING_EAGER_IMPORT" in _os.environ:
-    _import("kindling._eager").load(_sys.modules[__name__], _os.environ["KINDLING_EAGER_IMPORT"])
+    _import("kindling._start.eager").load(_sys.modules[__name__], _os.environ["KINDLING_EAGER_IMPORT"])

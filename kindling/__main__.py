@@ -1,6 +1,6 @@
 """``python -m kindling``: the same as the ``kindling`` command."""
 
-from kindling._cli import main
+from kindling._start.cli import main
 
 if __name__ == "__main__":
     main()

@@ -49,7 +49,7 @@ def _options(options):
     """Options by their names with underscores; RuntimeError for a name or a type that PyTorch's compiler does not know."""
     if not options:
         return {}
-    from kindling._compile_options import OPTIONS
+    from kindling._compiling.options import OPTIONS
     known = {}
     for line in OPTIONS.replace("\n ", " ").splitlines():
         kind, *names = line.split()
@@ -100,7 +100,7 @@ class Strategy:
         backend = self.backend if callable(self.backend) else FUNCTIONS.get(self.backend)
         if backend is None or self.fuses:
             return _compiled(function, 0 if self.fuses else 1, fullgraph)
-        from kindling._compile_backend import Compiler
+        from kindling._compiling.backend import Compiler
         keywords = {"mode": self.mode} if self.mode not in (None, "default") else {}
         if self.config:
             keywords["options"] = self.get_compiler_config()

@@ -72,7 +72,7 @@ def _read(position, length):
 
 
 def sources():
-    """The compressed sources of modules that have bytecode (kindling/_sources.py)."""
+    """The compressed sources of modules that have bytecode (kindling/_start/sources.py)."""
     return _read(*_line("sources.xz")[1:])
 
 
@@ -93,7 +93,7 @@ def _part(kind, position, length, begin, end):
 
 def _source(path, line):
     """The text of the module at `path` below the package, whose line is `line`."""
-    return _import("kindling._sources").source(path) if "c" in line[0] else _part(*line).decode()
+    return _import("kindling._start.sources").source(path) if "c" in line[0] else _part(*line).decode()
 
 
 class Loader:

@@ -1,5 +1,5 @@
 """What packages use of ``torch._jit_internal``: marks for scripts, and a choice between two functions by a flag."""
-from kindling._eagerly import mark
+from kindling._common.eagerly import mark
 from kindling.jit import annotate, export, ignore, is_scripting, is_tracing, unused  # noqa: F401
 
 weak_module = weak_script = weak_script_method = mark("weak_script")

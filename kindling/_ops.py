@@ -11,7 +11,7 @@ _TAGS = {"Random": "nondeterministic_seeded", "ShapeByValue": "dynamic_output_sh
 
 
 def _tags_of(facts):
-    from kindling._keys import Tag
+    from kindling._native_names.keys import Tag
 
     return [getattr(Tag, tag) for trait, tag in _TAGS.items() if facts and trait in facts[5]]
 
@@ -48,7 +48,7 @@ class OpOverload:
     def _schema(self):
         schema = self.__dict__.get("_known_schema")
         if schema is None:
-            from kindling._types import parse_schema
+            from kindling._native_names.types import parse_schema
 
             found = _C._schema_text(self._core, self._raw)
             if found is None:
@@ -236,7 +236,7 @@ class _Quantized(_Namespace):
     """``torch.ops.quantized``: functions in Python, since packed weights are no tensors."""
 
     def __getattr__(self, name):
-        from kindling import _quantized_ops
+        from kindling._quantized import operators as _quantized_ops
         if name[:1] != "_" and name != "name" and callable(getattr(_quantized_ops, name, None)):
             value = self.__dict__[name] = _function_packet(name, getattr(_quantized_ops, name))
             return value
@@ -282,7 +282,7 @@ class _Ops(type(sys)):
         if name not in _BUILT_IN:
             import ctypes
 
-            from kindling._alias import needed_libraries
+            from kindling._start.alias import needed_libraries
 
             linked = [each for each in needed_libraries(path) if each.startswith(("libtorch", "libc10"))]
             if linked:
@@ -295,7 +295,7 @@ class _Ops(type(sys)):
 
 # Libraries of packages whose operators Kindling has: folder and name, and the module that registers them, if they are not
 # declared in operators/.
-_BUILT_IN = {"torchvision/_C": "kindling._boxes", "torchvision/image": "kindling._images"}
+_BUILT_IN = {"torchvision/_C": "kindling._operators.boxes", "torchvision/image": "kindling._operators.images"}
 
 
 class _Classes(type(sys)):

@@ -2,7 +2,7 @@
 import math
 
 import kindling as torch
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 from kindling import _C
 from kindling._C import Tensor
 

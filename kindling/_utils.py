@@ -1,6 +1,6 @@
 """How tensors are taken apart for pickling and put together again: the functions that torch's files name.
 
-A file says `torch._utils._rebuild_tensor_v2` and so on; `kindling/_unpickle.py` and `kindling/serialization.py` map
+A file says `torch._utils._rebuild_tensor_v2` and so on; `kindling/_saving/unpickle.py` and `kindling/serialization.py` map
 those names to the functions here. Backward hooks, which files of old versions may hold, are left out. Nothing here trusts sizes, strides or offsets: a view that its storage does not hold
 is refused, because `set_` would otherwise grow the storage.
 """
@@ -126,7 +126,7 @@ def _rebuild_sparse_tensor(layout, data):
 
 def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks):
     """A quantised tensor: whole numbers, and (scheme, scale, zero point) or (scheme, scales, zero points, axis)."""
-    from kindling import _quantized
+    from kindling._quantized import tensor as _quantized
     dtype = _kind(storage.dtype)
     if dtype not in _quantized.RANGES or not isinstance(quantizer_params, tuple) or not quantizer_params:
         raise RuntimeError("rebuilding a quantised tensor: its dtype or its scheme is missing")

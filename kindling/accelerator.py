@@ -59,7 +59,7 @@ def set_device_index(device, /):
 
 def _deprecated(name, replacement):
     def call(*arguments):
-        from kindling._warn import once
+        from kindling._common.warn import once
 
         once(f"accelerator.{name}", f"Use `{replacement.__name__}` instead.", FutureWarning, 2)
         return replacement(*arguments)

@@ -86,7 +86,7 @@ def meshgrid(*tensors, indexing=None):
     if len(tensors) == 0:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
-        from kindling._warn import once
+        from kindling._common.warn import once
 
         once("torch.meshgrid", "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, 2)
         indexing = "ij"

@@ -1,5 +1,5 @@
 """``torch.futures``: values that come later, set by whoever computes them."""
-from kindling._script import Future as _Future, _collect_all
+from kindling._native_names.script import Future as _Future, _collect_all
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

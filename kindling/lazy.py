@@ -55,7 +55,7 @@ def attach(package, submodules=(), attributes=None, deprecated=None):
 
     def __getattr__(name):
         if name in deprecated:
-            from kindling._warn import once
+            from kindling._common.warn import once
             new = deprecated[name]
             once((package, name), f"{package}.{name} is deprecated, use {package}.{new}", FutureWarning, 2)
             return getattr(sys.modules[package], new)

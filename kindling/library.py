@@ -20,7 +20,7 @@ def _who():
     """File and line outside of this file that registers."""
     import sys
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") in (__name__, __name__[:-7] + "_custom"):
+    while frame is not None and frame.f_globals.get("__name__") in (__name__, __name__[:-7] + "_operators.custom"):
         frame = frame.f_back
     return "unknown" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -159,7 +159,7 @@ class Library:
             raise RuntimeError(f"{name} is not in the namespace {self.ns} of this library")
         name, overload = _split_name(name)
         if with_keyset:
-            from kindling._keys import DispatchKey, DispatchKeySet
+            from kindling._native_names.keys import DispatchKey, DispatchKeySet
             keys, inner = DispatchKeySet(getattr(DispatchKey, _key_of_device(key), DispatchKey.CPU)), fn
 
             def fn(*args, **kwargs):
@@ -295,7 +295,7 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
 
 def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
     """The old name of :func:`register_fake`. Deprecated."""
-    from kindling._warn import once
+    from kindling._common.warn import once
 
     once("torch.library.impl_abstract", "`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use that instead; we "
          "will remove `torch.library.impl_abstract` in a future version of PyTorch.", FutureWarning, 2)
@@ -305,7 +305,7 @@ def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """Gives an operator its backward function: ``backward(ctx, *grads)``, and what it saves: ``setup_context(ctx, inputs, output)``."""
     name, overload = _core(_name_of(op))
-    from kindling import _custom
+    from kindling._operators import custom as _custom
 
     _add(name, overload, "Autograd", _custom.autograd_kernel(name, overload, backward, setup_context), name.partition("::")[0], True)
 
@@ -339,7 +339,7 @@ class CustomOp:
         return register_fake(self, function)
 
     def register_kernel(self, device_types, function=None, /):
-        from kindling import _custom
+        from kindling._operators import custom as _custom
 
         def register(function):
             name, overload = _core(self._qualname)
@@ -391,7 +391,7 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     ...     return x * 3
     """
     def make(function):
-        from kindling import _custom
+        from kindling._operators import custom as _custom
 
         text = schema or infer_schema(function, mutates_args=mutates_args)
         namespace, separator, short = name.partition("::")
@@ -490,7 +490,7 @@ def opcheck(op, args, kwargs=None, *, test_utils=("test_schema", "test_autograd_
 
     Raises :class:`torch.testing._internal.optests.generate_tests.OpCheckError`'s stand-in, OpCheckError, unless ``raise_exception=False``.
     """
-    from kindling import _custom
+    from kindling._operators import custom as _custom
 
     return _custom.opcheck(op, args, kwargs or {}, [test_utils] if isinstance(test_utils, str) else test_utils, raise_exception, atol, rtol)
 

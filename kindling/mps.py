@@ -28,7 +28,7 @@ def manual_seed(seed):
 
 
 def __getattr__(name):
-    from kindling import _placeholders
+    from kindling._common import placeholders as _placeholders
     if name == "Event":
         return globals().setdefault(name, _placeholders.classes(__name__, name, RuntimeError, "Cannot execute acquireEvent() without MPS backend.")[name])
     if name not in _CORE:

@@ -26,7 +26,7 @@ manual_seed_all = manual_seed
 
 
 def __getattr__(name):
-    from kindling import _placeholders
+    from kindling._common import placeholders as _placeholders
     if name in ("Stream", "Event"):
         import kindling
         made = getattr(kindling, name)

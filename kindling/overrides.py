@@ -1,6 +1,6 @@
 """``torch.overrides``: helpers for classes and modes with ``__torch_function__``."""
 from kindling import _C
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 from kindling._C import (DisableTorchFunction, DisableTorchFunctionSubclass, Tensor, _disabled_torch_function_impl,
                          _get_function_stack_at, _has_torch_function as has_torch_function,
                          _has_torch_function_unary as has_torch_function_unary,

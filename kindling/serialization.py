@@ -1,7 +1,7 @@
 """Saving and loading: torch's files, read and written so that they interchange with PyTorch.
 
 `save(obj, f)` writes torch's zip format, `load(f)` reads it and the older one. By default a file is read as data: the
-interpreter in `_unpickle.py` builds tensors, containers and numbers, and refuses everything else by name;
+interpreter in `_saving/unpickle.py` builds tensors, containers and numbers, and refuses everything else by name;
 `weights_only=False` hands the file to Python's own pickle, which runs what the file says.
 """
 import os
@@ -125,7 +125,7 @@ def mkdtemp():
 
 def add_safe_globals(safe_globals) -> None:
     """Lets files read as data name these classes and functions: a list of them, or of pairs (object, full name)."""
-    from kindling import _unpickle
+    from kindling._saving import unpickle as _unpickle
     for entry in safe_globals:
         if not any(entry is e or type(entry) is tuple and entry == e for e in _unpickle._user_allowed):
             _unpickle._user_allowed.append(entry)
@@ -133,13 +133,13 @@ def add_safe_globals(safe_globals) -> None:
 
 def get_safe_globals():
     """The list of what the user allowed."""
-    from kindling import _unpickle
+    from kindling._saving import unpickle as _unpickle
     return list(_unpickle._user_allowed)
 
 
 def clear_safe_globals() -> None:
     """Takes back all that the user allowed."""
-    from kindling import _unpickle
+    from kindling._saving import unpickle as _unpickle
     _unpickle._user_allowed.clear()
 
 
@@ -150,18 +150,19 @@ class safe_globals:
         self.safe_globals = safe_globals
 
     def __enter__(self):
-        from kindling import _unpickle
+        from kindling._saving import unpickle as _unpickle
         self.previous = list(_unpickle._user_allowed)
         add_safe_globals(self.safe_globals)
 
     def __exit__(self, *exc):
-        from kindling import _unpickle
+        from kindling._saving import unpickle as _unpickle
         _unpickle._user_allowed[:] = self.previous
 
 
 def get_unsafe_globals_in_checkpoint(f: "torch.types.FileLike") -> list[str]:
     """Names in a file that reading it as data would refuse. ValueError when it is not a file of torch.save."""
-    from kindling import _unpickle, _zip
+    from kindling._saving import unpickle as _unpickle
+    from kindling._saving import zip as _zip
     with _Opened(f, "rb") as file:
         source = _zip.Source(file)
         if source.size < 4 or source.read(0, 4) != b"PK\x03\x04":
@@ -426,7 +427,7 @@ class _Storages:
         return isinstance(obj, (self.typed, self.untyped))
 
     def persistent_id(self, obj):
-        from kindling._pickle_write import GlobalName
+        from kindling._saving.pickle_write import GlobalName
         from kindling.storage import _storage_name
         if isinstance(obj, self.typed):
             storage, dtype, numel = obj._untyped_storage, obj.dtype, obj.size()
@@ -467,7 +468,7 @@ def _tensor_reducer():
         elif isinstance(obj, torch.Size):
             return torch.Size, (tuple(obj),)
         elif isinstance(obj, torch.layout):
-            from kindling._pickle_write import GlobalName
+            from kindling._saving.pickle_write import GlobalName
             return GlobalName("torch.serialization", "_get_layout"), (str(obj),)
         return None
     return reduce
@@ -476,7 +477,7 @@ def _tensor_reducer():
 def _pickled(obj, storages, pickle_module, protocol):
     """The bytes of one pickle in which storages stand as persistent ids."""
     if pickle_module is None or pickle_module.__name__ in ("pickle", "_pickle"):
-        from kindling._pickle_write import Pickler
+        from kindling._saving.pickle_write import Pickler
         return Pickler(protocol, storages.is_storage, storages.persistent_id, _tensor_reducer()).dump(obj)
     from io import BytesIO
     out = BytesIO()
@@ -507,7 +508,7 @@ def _contents(storage):
 
 
 def _save_zip(prepared, file, root, no_byteorder):
-    from kindling._zip import ALIGNMENT, Writer
+    from kindling._saving.zip import ALIGNMENT, Writer
     data, storages, _ = prepared
     archive = Writer(file.write, root, _Settings.checksums)
     archive.write("data.pkl", data)
@@ -529,7 +530,7 @@ def _save_zip(prepared, file, root, no_byteorder):
 
 
 def _save_legacy(prepared, file, root, no_byteorder):
-    from kindling._pickle_write import Pickler
+    from kindling._saving.pickle_write import Pickler
     if _Settings.skip_data:
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     data, storages, protocol = prepared
@@ -570,11 +571,11 @@ def load(f: "torch.types.FileLike", map_location=None, pickle_module=None, *, we
         if map_location is not None and not isinstance(map_location, (str, bytes, torch.device)):
             raise RuntimeError("Loading safetensors file with dict or callable map_location is not supported. "
                                "Use a device string or torch.device instead.")
-        from kindling._safetensors import load_safetensors
+        from kindling._saving.safetensors import load_safetensors
         return load_safetensors(f, "cpu" if map_location is None else map_location)
     restore = _restorer(map_location)
     with _Opened(f, "rb") as file:
-        from kindling._zip import Source
+        from kindling._saving.zip import Source
         source = Source(file)
         unpickler = _Unpicklers(weights_only, pickle_module, pickle_load_args)
         try:
@@ -642,7 +643,7 @@ class _Unpicklers:
     def read(self, data, at, persistent_load=None):
         """(object, end) of the pickle at `at` in a byte buffer."""
         if self.weights_only:
-            from kindling._unpickle import Reader
+            from kindling._saving.unpickle import Reader
             reader = Reader(data, at, self.arguments.get("encoding", "utf-8"))
             return reader.load(persistent_load), reader.at
         from io import BytesIO
@@ -662,7 +663,7 @@ class _Unpicklers:
 
 def _found(module_name, name, ordinary):
     """A class or function that a file names: torch's names are looked for in this package."""
-    from kindling import _unpickle
+    from kindling._saving import unpickle as _unpickle
     if module_name in ("torch", "torch.storage") and name.endswith("Storage"):
         try:
             return _unpickle.StorageType(name)
@@ -736,7 +737,7 @@ def _storage_request(saved, parts):
         raise RuntimeError("failed reading file: a storage is described in a way that torch.save does not write")
     _, kind, key, location, numel, *rest = saved
     if isinstance(kind, str):  # written through another pickle module
-        from kindling._unpickle import StorageType
+        from kindling._saving.unpickle import StorageType
         kind = StorageType(kind)
     elif kind is torch.UntypedStorage:
         kind = None
@@ -750,7 +751,7 @@ def _storage_request(saved, parts):
 
 
 def _load_zip(f, source, restore, meta, unpickler, mmap):
-    from kindling._zip import Reader
+    from kindling._saving.zip import Reader
     from kindling.storage import TypedStorage, _storage_bytes
     archive = Reader(source)
     if "constants.pkl" in archive:
@@ -813,7 +814,7 @@ def _mapped(source):
 def _load_legacy(source, restore, unpickler):
     """The format before 1.6: pickles of a magic number, a version, the writer's machine, the object and the storages'
     keys, then each storage's element count and bytes."""
-    from kindling._zip import span
+    from kindling._saving.zip import span
     from kindling.storage import TypedStorage, _storage_bytes
     data = source.read(0, source.size)
     if data[257:262] == b"ustar":
@@ -912,9 +913,9 @@ def _get_layout(name):
 
 def __getattr__(name):
     if name == "StorageType":
-        from kindling._unpickle import StorageType
+        from kindling._saving.unpickle import StorageType
         return StorageType
     if name in ("load_safetensors", "save_safetensors"):
-        from kindling import _safetensors
+        from kindling._saving import safetensors as _safetensors
         return getattr(_safetensors, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

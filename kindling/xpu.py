@@ -49,7 +49,7 @@ memory_reserved = max_memory_allocated = max_memory_reserved = memory_allocated
 
 
 def __getattr__(name):
-    from kindling import _placeholders
+    from kindling._common import placeholders as _placeholders
     if name in _NEEDS_DEVICE:
         made = _placeholders.function(__name__, name, AssertionError, "Torch not compiled with XPU enabled")
     elif name in _DUMMIES:

@@ -1,6 +1,6 @@
 """Writes the names and types of torch.compile's options as the installed torch has them.
 
-    python tools/compile_options.py kindling/_compile_options.py
+    python tools/compile_options.py kindling/_compiling/options.py
 
 The type first, then the names; `*` where the type is more than one plain class. Programs that set options for
 PyTorch's compiler start unchanged, and a misspelt name is found at the call.

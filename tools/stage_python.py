@@ -5,7 +5,7 @@
 
 The pack holds each module's bytecode, or its source where it is small or seldom used. Neighbours are compressed together, 160 KB
 at a time: singly they take a tenth more. kindling/_importer.py reads it. The sources of those with bytecode are compressed all together:
-kindling/_sources.py reads them for tracebacks and inspect.
+kindling/_start/sources.py reads them for tracebacks and inspect.
 As files all would have 3.5 times the size: the installer compiles each one without compression.
 """
 
@@ -31,7 +31,7 @@ FILES = "__init__ __main__ _as_torch.torch.__init__ _as_torch.functorch.__init__
 
 # Loaded by `kindling run`, and to build a small network and run it forward: a block each, as most programs want them whole.
 # tests/python/test_pack.py asks a fresh interpreter whether the lists are whole and have nothing beside.
-RUN = "_alias _cli _runner".split()
+RUN = "_start.__init__ _start.alias _start.cli _start.runner".split()
 START = """
 autograd.__init__ autograd.grad_mode
 nn.__init__ nn.functional nn.init nn.parameter nn._functional.__init__ nn._functional.activation
@@ -50,12 +50,12 @@ BLOCK = 160_000  # bytes that are compressed together: 0.5 ms to read
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
 # whole Jacobians, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, worlds of one process, optimisers and distributions that few programs name)
 # is compiled when it is used, in 5 to 20 ms a module.
-SELDOM = {"startup", "_compile_backend.py", "_compile_breaks.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_graph.py", "_script.py", "_types.py", "_doctor.py", "_dispatch_queries.py", "jit/_freeze.py", "jit/_dataclasses.py", "utils/tensorboard",
+SELDOM = {"startup", "_compiling/backend.py", "_compiling/breaks.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_native_names/script.py", "_native_names/types.py", "_native_names/dispatch_queries.py", "_start/doctor.py", "jit/_freeze.py", "jit/_dataclasses.py", "utils/tensorboard",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
           "optim/swa_utils.py", "distributions/kl.py", "nn/_functional/scaled.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
-          "testing", "distributed/checkpoint", "distributed/fsdp", "distributed/tensor", "distributed/algorithms", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized.py", "_quantized_ops.py",
-          "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom.py",
-          "_sobol_numbers.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",
+          "testing", "distributed/checkpoint", "distributed/fsdp", "distributed/tensor", "distributed/algorithms", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized",
+          "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom",
+          "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",
           "func/_rearrange.py", "_lobpcg.py", "distributions/wishart.py", "optim/_adafactor.py",
           "nn/utils/spectral_norm.py", "nn/utils/weight_norm.py", "nn/utils/parametrizations.py", "nn/utils/parametrize.py", "nn/utils/fusion.py",
           "nn/utils/stateless.py", "nn/utils/convert_parameters.py", "optim/adadelta.py", "optim/adamax.py", "optim/asgd.py", "optim/nadam.py",
@@ -63,7 +63,7 @@ SELDOM = {"startup", "_compile_backend.py", "_compile_breaks.py", "_dynamo/testi
           "distributions/constraint_registry.py", "distributions/lkj_cholesky.py", "distributions/lowrank_multivariate_normal.py",
           "distributions/mixture_same_family.py", "distributions/relaxed_bernoulli.py", "distributions/relaxed_categorical.py",
           "distributions/von_mises.py", "distributions/transformed_distribution.py", "distributions/negative_binomial.py",
-          "distributions/kumaraswamy.py", "func/_eager.py", "_functorch", "fx/interpreter.py", "signal", "_lowrank.py", "_images.py", "nn/modules/adaptive.py",
+          "distributions/kumaraswamy.py", "func/_eager.py", "_functorch", "fx/interpreter.py", "signal", "_lowrank.py", "_operators/images.py", "nn/modules/adaptive.py",
           "optim/adagrad.py", "masked/__init__.py", "distributions/continuous_bernoulli.py", "distributions/multivariate_normal.py", "distributed/device_mesh.py", "fx/traceback.py",
           "utils/data/_multiprocess.py", "utils/data/_utils/channel.py", "utils/data/_utils/worker.py"}
 

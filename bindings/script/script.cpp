@@ -540,7 +540,7 @@ PyObject* set_script_error() {
     try {
         throw;
     } catch (const ks::Raised& raised) {
-        Object error_class(import("kindling._script", "JITException"));
+        Object error_class(import("kindling._native_names.script", "JITException"));
         if (!error_class) return nullptr;
         Object text(text_object(raised.what()));
         if (text) PyErr_SetObject(error_class.get(), text.get());
@@ -553,7 +553,7 @@ PyObject* set_script_error() {
 }
 
 PyObject* type_object(ks::TypeRef type) {
-    Object make(checked(import("kindling._types", "_of_text"))), text(checked(text_object(str(type))));
+    Object make(checked(import("kindling._native_names.types", "_of_text"))), text(checked(text_object(str(type))));
     Object made(checked(PyObject_CallOneArg(make.get(), text.get())));
     if (!type->definition && type->parts.empty()) return made.take();
     Object handle(checked(type_handle(type))); // what the text does not say: the class that is meant

@@ -67,7 +67,7 @@ bool is_part(PyObject* object, Kind kind) { return types[kind] && PyObject_TypeC
 ks::Value* wanted_value(PyObject* object) { return static_cast<ks::Value*>(wanted(object, ValueKind)); }
 ks::Node* wanted_node(PyObject* object) { return static_cast<ks::Node*>(wanted(object, NodeKind)); }
 
-/// The type that an object of kindling._types stands for: it says so itself where scripts made it, else its text does.
+/// The type that an object of kindling._native_names.types stands for: it says so itself where scripts made it, else its text does.
 ks::TypeRef wanted_type(PyObject* object) {
     if (Object own(PyObject_GetAttrString(object, "_script_type")); own) {
         if (const ks::TypeRef type = type_of_handle(own.get())) return type;

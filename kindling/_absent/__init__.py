@@ -139,7 +139,7 @@ def spec(name, path):
     """The import system's spec of a module that is in a table and no file; None if it is not."""
     below = name[9:]
     area = below.partition(".")[0]
-    # Name spaces of the native module are its attributes (kindling/_native_names.py).
+    # Name spaces of the native module are its attributes (kindling/_native_names/private.py).
     known = None if area in ("_absent", "ops", "_C") else table(area).get(below)
     if known is None:
         return None
@@ -164,7 +164,7 @@ class _Loader:
         module.__doc__ = f"torch.{below} {why(below)}: names that can be imported and handed on."
         declared = names(below)
         if below in SETTINGS:
-            from kindling import _settings
+            from kindling._common import settings as _settings
             _settings.install(module, below)
             return
         module.__all__ = [each for each in declared if each[0] != "_"]
@@ -209,7 +209,7 @@ def _made(module, name, how):
     if full[6:] in ANSWERS:
         return answer(_package(module), name, ANSWERS[full[6:]])
     if full[6:] == "_subclasses.fake_tensor.unset_fake_temporarily":
-        from kindling import _eagerly
+        from kindling._common import eagerly as _eagerly
         return _eagerly.Block
     home = SAME.get(full[6:]) or SAME.get(module)
     if home:
@@ -217,7 +217,7 @@ def _made(module, name, how):
         if value is not None:
             return value
     if full[6:] in MARKS:
-        from kindling import _eagerly
+        from kindling._common import eagerly as _eagerly
         return _eagerly.mark(name)
     # What is not there is not available, whatever PyTorch says of its own.
     if how == "()no" or name == "is_available":

@@ -2,7 +2,7 @@
 import sys
 
 import kindling
-from kindling import _eagerly
+from kindling._common import eagerly as _eagerly
 from kindling import compiler as _compiler
 from kindling.compiler import is_compiling, list_backends, set_stance  # noqa: F401
 
@@ -34,17 +34,17 @@ class override_cudagraphs(_eagerly.Block):
 def graph_break(msg=""):
     """Ends the graph that is being made; Unsupported in a compiled call with fullgraph=True."""
     if kindling._C._is_whole():
-        from kindling import _compile_breaks
+        from kindling._compiling import breaks as _compile_breaks
         _compile_breaks.refuse_wish(msg)
     if kindling._C._is_compiling():
-        from kindling._compile_backend import end_graph
+        from kindling._compiling.backend import end_graph
         end_graph("Call to `torch._dynamo.graph_break()`")
 
 
 def reset():
     """Forgets what backends of the program's own have made of its functions: they are asked again."""
-    if "kindling._compile_backend" in sys.modules:
-        sys.modules["kindling._compile_backend"].reset()
+    if "kindling._compiling.backend" in sys.modules:
+        sys.modules["kindling._compiling.backend"].reset()
 
 
 def explain(f, *extra_args, **extra_kwargs):

@@ -1,5 +1,5 @@
 """A block for masks that are written element by element: indexing by a tensor reads no value early here, with it or without."""
-from kindling._eagerly import Block
+from kindling._common.eagerly import Block
 
 
 class TransformGetItemToIndex(Block):

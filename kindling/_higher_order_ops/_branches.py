@@ -1,2 +1,2 @@
 """Branches and loops under their names as operators."""
-from kindling._control import cond, while_loop  # noqa: F401
+from kindling._face.control import cond, while_loop  # noqa: F401

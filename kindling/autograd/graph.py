@@ -1,6 +1,6 @@
 """The graph itself: nodes, edges, and what happens to the values nodes keep."""
 from kindling import _C
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 
 __all__ = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "allow_mutation_on_saved_tensors",
            "Node", "GradientEdge", "get_gradient_edge", "increment_version", "set_warn_on_accumulate_grad_stream_mismatch"]

@@ -1,6 +1,6 @@
 """Switches of the libraries behind operators.  Those for libraries that this build has not are kept, without effect."""
 import kindling as _kindling
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 
 _SUBMODULES = ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "mkl", "mkldnn", "mps", "nnpack",
                "openmp", "opt_einsum", "quantized", "xnnpack")

@@ -1,6 +1,6 @@
 """CUDA's libraries: not in this build.  Their switches are kept, so that programs may set them."""
 from kindling.backends import _Switches
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 
 matmul = _Switches(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                    allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False, fp32_precision="none")

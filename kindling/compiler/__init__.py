@@ -1,6 +1,6 @@
 """``torch.compiler``: the settings around ``torch.compile``, which traces nothing and makes no code of Python."""
 
-from kindling import _eagerly
+from kindling._common import eagerly as _eagerly
 from kindling._C import _is_compiling
 from kindling._compile import BACKENDS
 from kindling._compile import apart as disable  # noqa: F401
@@ -16,8 +16,8 @@ def compile(*arguments, **keywords):
 
 
 def explain(function):
-    """See :func:`kindling._deferred.explain`: what a call records, and what becomes of it."""
-    from kindling._deferred import explain
+    """See :func:`kindling._compiling.deferred.explain`: what a call records, and what becomes of it."""
+    from kindling._compiling.deferred import explain
 
     return explain(function)
 

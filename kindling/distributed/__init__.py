@@ -23,6 +23,6 @@ _find, __dir__ = _kindling._lazy_parts(globals(), _HOMES, {"distributed_c10d", "
 def __getattr__(name):
     if name not in _CLASSES.split():
         return _find(name)
-    from kindling import _placeholders
+    from kindling._common import placeholders as _placeholders
     made = _placeholders.classes(__name__, _CLASSES, RuntimeError, "Kindling has no distributed package: torch.distributed.is_available() is False")
     return globals().setdefault(name, made[name])

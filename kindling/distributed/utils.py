@@ -1,5 +1,5 @@
 """What the wrappers of models share."""
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 
 __all__ = []
 

@@ -1,5 +1,5 @@
 """``torch.jit``: functions, modules and classes as scripts, typed programs that run without Python; and traces of functions and modules."""
-from kindling import _eagerly
+from kindling._common import eagerly as _eagerly
 
 builtins_isinstance = isinstance      # this module has one of its own
 
@@ -249,7 +249,7 @@ def __getattr__(name):
     if name in _SCRIPTS:
         value = getattr(kindling, name.lstrip("_"))
     elif name == "Error":
-        from kindling._script import JITException as value
+        from kindling._native_names.script import JITException as value
     elif name == "CompilationUnit":
         from kindling.jit._frontend import CompilationUnit as value
     elif name == "ScriptFunction":

@@ -1,6 +1,6 @@
 """``torch.jit.freeze`` and what follows it; what ``graph_for`` shows, and the switches of fusers."""
 from kindling import _C
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 
 _frozen = 0
 

@@ -13,7 +13,7 @@ class ScriptFunction(_C._script_function_type(None)):
     @property
     def schema(self):
         """Its signature, a ``FunctionSchema``."""
-        from kindling import _types
+        from kindling._native_names import types as _types
         return _types.parse_schema(self._schema_text)
 
     @property

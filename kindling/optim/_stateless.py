@@ -2,7 +2,7 @@
 from _collections import defaultdict
 
 import kindling as torch
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 

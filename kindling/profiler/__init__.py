@@ -1,5 +1,5 @@
 """``torch.profiler``: profiles by schedule, over :mod:`torch.autograd.profiler`. The CPU is what there is to look at."""
-from kindling._keys import _Member
+from kindling._native_names.keys import _Member
 from kindling.autograd.profiler import KinetoStepTracker, profile as _Profile, record_function
 
 __all__ = ["profile", "schedule", "supported_activities", "tensorboard_trace_handler", "ProfilerAction", "ProfilerActivity", "kineto_available",

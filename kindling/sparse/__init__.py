@@ -22,7 +22,7 @@ def __getattr__(name):
     elif name in ("_sparse_mm", "_sparse_addmm", "_sparse_sum", "_sparse_softmax", "_sparse_log_softmax"):
         value = _C._operator("torch._C._sparse", name)
     elif name in _SEMI_STRUCTURED.split() or name == "to_sparse_semi_structured":
-        from kindling import _placeholders
+        from kindling._common import placeholders as _placeholders
 
         text = "{name}: tensors with two of four elements need a GPU that multiplies them"
         if name == "to_sparse_semi_structured":

@@ -6,7 +6,7 @@ _DEVICES = ("rename_privateuse1_backend", "generate_methods_for_privateuse1_back
 
 def __getattr__(name):
     if name in _DEVICES:
-        from kindling import _devices
+        from kindling._face import devices as _devices
         return getattr(_devices, name)
     full = f"kindling.utils.{name}"     # not by __name__, which is torch.utils under the alias
     try:

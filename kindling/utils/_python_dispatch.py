@@ -1,6 +1,6 @@
 """``TorchDispatchMode``: sees every operator below autograd."""
 from kindling import _C
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 from kindling._C import (_get_dispatch_stack_at, _len_torch_dispatch_stack, _pop_torch_dispatch_stack,
                          _push_on_torch_dispatch_stack)
 

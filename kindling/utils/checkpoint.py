@@ -2,7 +2,7 @@
 from _weakref import ref
 
 import kindling as torch
-from kindling._blocks import Block as _Block
+from kindling._common.blocks import Block as _Block
 from kindling.amp import _state as _autocast_state
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity",

@@ -19,7 +19,7 @@ import sys
 import time
 
 import kindling
-from kindling import _zip
+from kindling._saving import zip as _zip
 
 REFUSED = (RuntimeError, pickle.UnpicklingError, ValueError, EOFError)
 EVENTS = ("os.", "subprocess.", "socket.", "pickle.find_class", "ctypes.dlopen", "shutil.", "marshal.", "exec", "compile",
@@ -57,7 +57,7 @@ def seeds():
             t.save(value, out, **options)
             yield out.getvalue(), "_use_new_zipfile_serialization" not in options
     out = io.BytesIO()
-    from kindling._safetensors import save_safetensors
+    from kindling._saving.safetensors import save_safetensors
     save_safetensors({"a": t.ones(2, 3), "b": t.zeros(4, dtype=t.int64)}, out, {"k": "v"})
     yield out.getvalue(), None
 

@@ -97,7 +97,7 @@ def test_no_warning_for_settings_unless_asked_for(monkeypatch):
         monkeypatch.setenv("KINDLING_WARN_GLOBAL", "0")
         assert torch.set_default_dtype(torch.float32) is None
     monkeypatch.setenv("KINDLING_WARN_GLOBAL", "1")
-    from kindling import _warn
+    from kindling._common import warn as _warn
 
     _warn._given.clear()
     with pytest.warns(_warn.GlobalStateWarning, match=re.escape(f"{__file__}:")) as caught:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kindling
-from kindling import _bootstrap
+from kindling._start import bootstrap as _bootstrap
 
 PACKAGE = Path(kindling.__path__[0])
 
@@ -42,8 +42,8 @@ def test_lapack_that_is_installed_elsewhere(tmp_path):
     assert done.stdout.split() == [str(tmp_path / "kindling"), "1.0"], done.stderr
     (tmp_path / "scipy_openblas32").mkdir()
     (tmp_path / "scipy_openblas32" / "__init__.py").touch()     # a package of that name without a library
-    assert python("from kindling._bootstrap import blas_library as f; print(bool(f()))").stdout == "True\n"
-    assert python(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom kindling._bootstrap import blas_library as f; print(repr(f()))").stdout == "''\n"
+    assert python("from kindling._start.bootstrap import blas_library as f; print(bool(f()))").stdout == "True\n"
+    assert python(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom kindling._start.bootstrap import blas_library as f; print(repr(f()))").stdout == "''\n"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def copy(tmp_path):
         if (PACKAGE / name).exists():
             shutil.copy(PACKAGE / name, folder)
     if not (PACKAGE / "_modules.pack").exists():
-        shutil.copy(PACKAGE / "_bootstrap.py", folder)
+        shutil.copytree(PACKAGE / "_start", folder / "_start")
     return folder
 
 

@@ -236,7 +236,7 @@ def test_options_that_torch_knows(tmp_path):
 
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, str(root / "tools" / "compile_options.py"), str(tmp_path / "options")], check=True)
-    assert (root / "kindling" / "_compile_options.py").read_text() == (tmp_path / "options").read_text()
+    assert (root / "kindling" / "_compiling" / "options.py").read_text() == (tmp_path / "options").read_text()
     for name, value in config.get_config_copy().items():
         if isinstance(value, (bool, int, str, float)):
             kindling.compile(len, options={name: value})

@@ -126,7 +126,7 @@ def test_help_and_pickle(name):
 
 
 def test_deprecated_names_of_torch():
-    from kindling import _warn
+    from kindling._common import warn as _warn
 
     for name in ("has_cuda", "has_cudnn", "has_mps", "has_mkldnn"):
         _warn._given.discard(name)
@@ -140,7 +140,7 @@ def test_deprecated_names_of_torch():
 @pytest.mark.parametrize("call, replacement", [("chain_matmul(a, a)", "torch.linalg.multi_dot"), ("meshgrid(a[0], a[0])", "indexing"),
                                                ("library.impl_abstract('aten::abs')", "torch.library.register_fake")])
 def test_deprecated_functions_warn_once_as_torch_does(call, replacement):
-    from kindling import _warn
+    from kindling._common import warn as _warn
 
     _warn._given.clear()
     scope = {"a": kindling.eye(3)}

@@ -178,7 +178,7 @@ def test_opcheck_finds_what_is_wrong():
     assert "was mutated" in str(found["test_schema"]) and "no fake impl" in str(found["test_faketensor"])
     found = kindling.library.opcheck(shapes, (x,), raise_exception=False)
     assert "has shape" in str(found["test_faketensor"]) and "no backward" in str(found["test_autograd_registration"])
-    from kindling._custom import OpCheckError
+    from kindling._operators.custom import OpCheckError
 
     with pytest.raises(OpCheckError, match="test_schema failed with"):
         kindling.library.opcheck(liar, (x.detach(),))
@@ -262,7 +262,7 @@ def test_questions(what):
 
 
 def test_torch_classes_are_not_loaded_before_they_are_asked():
-    code = "import kindling, sys\nassert 'kindling._ops' not in sys.modules\nkindling.classes\nassert 'kindling._types' not in sys.modules"
+    code = "import kindling, sys\nassert 'kindling._ops' not in sys.modules\nkindling.classes\nassert 'kindling._native_names.types' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
 

@@ -47,7 +47,7 @@ def pairs():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 mine, other = getattr(ours, name), getattr(theirs, name, None)
-            if getattr(mine, "__init__", None) and getattr(mine.__init__, "__module__", "").startswith(("kindling._placeholders", "kindling._absent")):
+            if getattr(mine, "__init__", None) and getattr(mine.__init__, "__module__", "").startswith(("kindling._common.placeholders", "kindling._absent")):
                 continue         # a name that raises at its use
             if isinstance(mine, type) and isinstance(other, type) and mine not in seen and mine.__module__.startswith("kindling"):
                 seen.add(mine)

@@ -96,7 +96,7 @@ def test_module_whose_parent_fails_shows_the_fault(tmp_path):
     ours = start([*RUN, "-m", "pack.inner"], tmp_path)
     assert ours.returncode == 1
     assert ours.stderr.endswith("ModuleNotFoundError: No module named 'missing_thing'\n")
-    assert "_runner.py" not in ours.stderr
+    assert "runner.py" not in ours.stderr
 
 
 def test_folder_archive_and_byte_code(tmp_path):
@@ -158,7 +158,7 @@ def test_broken_hook_does_not_hide_the_fault(tmp_path, hook):
 def test_undecodable_source(tmp_path):
     (tmp_path / "prog.py").write_bytes(b"x = '\xff'\n")
     ours = start([*RUN, "prog.py"], tmp_path)
-    assert ours.returncode == 1 and "SyntaxError: " in ours.stderr and "_runner" not in ours.stderr
+    assert ours.returncode == 1 and "SyntaxError: " in ours.stderr and "_start/runner" not in ours.stderr
 
 
 def test_interrupt_from_outside_ends_by_the_signal(tmp_path):
@@ -170,7 +170,7 @@ def test_interrupt_from_outside_ends_by_the_signal(tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT
-    assert errors.endswith("KeyboardInterrupt\n") and "_runner" not in errors
+    assert errors.endswith("KeyboardInterrupt\n") and "_start/runner" not in errors
 
 
 def test_missing_script_and_wrong_use(tmp_path):

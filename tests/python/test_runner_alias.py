@@ -214,7 +214,7 @@ def test_extension_module_linked_to_libtorch_is_refused(tmp_path):
     done = run(
         tmp_path,
         """
-        import kindling._alias as alias
+        import kindling._start.alias as alias
         assert "libtorch_cpu.so" in alias.needed_libraries("linked.so"), alias.needed_libraries("linked.so")
         assert "libother.so" in alias.needed_libraries("free.so")
         assert alias.needed_libraries("prog.py") == alias.needed_libraries("nothing") == []
@@ -232,7 +232,7 @@ def test_extension_module_linked_to_libtorch_is_refused(tmp_path):
 
 
 def test_damaged_library_files_are_not_judged(tmp_path):
-    import kindling._alias as alias
+    import kindling._start.alias as alias
 
     whole = open(sys.executable, "rb").read(4096)
     for length in (0, 3, 16, 63, 64, 100, 500, 4096):

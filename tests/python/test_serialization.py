@@ -214,7 +214,7 @@ def test_functions_of_torch():
 
 @pytest.mark.parametrize("package", ["nn", "optim", "optim.lr_scheduler", "utils.data"])
 def test_classes_are_saved_under_torchs_names(package):
-    from kindling._pickle_write import torch_name
+    from kindling._saving.pickle_write import torch_name
     theirs, ours = torch, kindling
     for part in package.split("."):
         __import__("torch." + package)
@@ -326,7 +326,7 @@ def test_cuda_files_on_a_machine_without():
 
 def rewrite(data, change, records=None):
     """A zip file of torch with its pickle (or other records) changed and its checksums right."""
-    from kindling._zip import Reader, Source, Writer
+    from kindling._saving.zip import Reader, Source, Writer
     archive, out = Reader(Source(io.BytesIO(data))), io.BytesIO()
     writer = Writer(out.write, "archive")
     for record in archive.records:
@@ -402,7 +402,7 @@ def test_several_objects_in_one_old_file():
 def test_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.pt"
     kindling.save({"x": kindling.ones(3)}, path)
-    from kindling import _zip
+    from kindling._saving import zip as _zip
     written = []
 
     def stop(self, data):

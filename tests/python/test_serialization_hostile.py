@@ -20,7 +20,7 @@ REFUSED = (RuntimeError, pickle.UnpicklingError, ValueError, EOFError)
 
 def archive(pickled, **records):
     """A well-formed archive around any pickle."""
-    from kindling._zip import Writer
+    from kindling._saving.zip import Writer
     out = io.BytesIO()
     writer = Writer(out.write, "archive")
     for name, data in {"data.pkl": pickled, "byteorder": b"little", **records, "version": b"3\n"}.items():
@@ -257,7 +257,7 @@ def test_archives_that_lie():
 def test_records_that_overlap_or_repeat():
     """Many names for the same bytes would make a small file large."""
     content = bytes(1 << 20)
-    from kindling._zip import Writer
+    from kindling._saving.zip import Writer
     out = io.BytesIO()
     writer = Writer(out.write, "archive")
     writer.write("data.pkl", b"\x80\x02N.")
@@ -284,7 +284,7 @@ def test_other_files():
     with pytest.raises(RuntimeError, match="failed locating file data.pkl"):
         kindling.load(io.BytesIO(rewrite(good(), lambda p: None)))
     script = rewrite(good(), lambda p: p)
-    from kindling._zip import Reader, Source, Writer
+    from kindling._saving.zip import Reader, Source, Writer
     source, out = Reader(Source(io.BytesIO(script))), io.BytesIO()
     writer = Writer(out.write, "archive")
     for name in source.records:
@@ -322,7 +322,7 @@ def test_fuzz():
 
 def test_sixty_four_bit_entries():
     """A directory entry whose numbers stand in its 64-bit field, as in archives above 4 GiB."""
-    from kindling._zip import Writer
+    from kindling._saving.zip import Writer
     content, out = bytes(range(100)), io.BytesIO()
     writer = Writer(out.write, "archive")
     writer.write("data.pkl", tensor_pickle((25,), (1,), numel=25))

@@ -32,7 +32,7 @@ def test_both_ways(tmp_path):
     assert plain(kindling.load_safetensors(theirs)) == want
     assert plain(kindling.load_safetensors(theirs.read_bytes())) == want
     assert plain(kindling.load(theirs)) == want and plain(kindling.load(ours, map_location="cpu")) == want
-    from kindling._safetensors import safetensors_metadata
+    from kindling._saving.safetensors import safetensors_metadata
     assert safetensors_metadata(theirs) == {"a": "é"}
     out = io.BytesIO()
     kindling.save_safetensors(tensors(kindling), out, {"step": "5"})

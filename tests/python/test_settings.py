@@ -71,7 +71,7 @@ def test_a_block_takes_the_change_back():
 
 
 def test_the_warning_names_file_and_line_and_comes_once():
-    from kindling import _warn
+    from kindling._common import warn as _warn
 
     _warn._given.clear()
     with warnings.catch_warnings(record=True) as caught:

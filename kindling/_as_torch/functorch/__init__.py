@@ -7,7 +7,7 @@ def _give_way():
 
     del sys.modules["functorch"]
     __import__("torch")         # that of beside this file puts the alias in place, which answers for functorch too
-    if "kindling._alias" not in sys.modules:
+    if "kindling._start.alias" not in sys.modules:
         here = os.path.dirname(os.path.dirname(__file__))
         sys.path[:] = [entry for entry in sys.path if entry != here]
     __import__("functorch")

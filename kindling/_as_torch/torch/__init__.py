@@ -13,7 +13,7 @@ def _give_way():
     del sys.modules["torch"]
     if os.environ.get("KINDLING_AS_TORCH", "1") != "0":
         try:
-            from kindling._alias import install_as_torch
+            from kindling._start.alias import install_as_torch
         except ModuleNotFoundError as error:
             if error.name != "kindling":
                 raise

@@ -47,7 +47,7 @@ class ExplainOutput:
 def explain(function):
     """See ``torch._dynamo.explain``."""
     def call(*args, **kwargs):
-        from kindling._compile_backend import Compiler
+        from kindling._compiling.backend import Compiler
         record = EagerAndRecordGraphs()
         compiler = Compiler(record, {})
         compiler.limit = float("inf")

@@ -81,7 +81,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         super().__init__(dtype=dtype, is_dynamic=is_dynamic, **kwargs)
         self.qscheme = qscheme
         if reduce_range:
-            from kindling._warn import once
+            from kindling._common.warn import once
             once("observer.reduce_range", "Please use quant_min and quant_max to specify the range for observers. reduce_range will be "
                  "deprecated in a future release of PyTorch.", UserWarning, 3)
         self.reduce_range = reduce_range
@@ -143,7 +143,7 @@ def calculate_qmin_qmax(dtype, reduce_range=False):
 def check_min_max_valid(min_val, max_val):
     """Whether something has been watched: a warning and False if not; AssertionError where the least is over the greatest."""
     if min_val.numel() == 0 or max_val.numel() == 0 or bool((min_val == float("inf")).any() & (max_val == float("-inf")).any()):
-        from kindling._warn import once
+        from kindling._common.warn import once
         once("observer.unseen", "must run observer before calling calculate_qparams. Returning default values.", UserWarning, 4)
         return False
     if not bool((min_val <= max_val).all()):

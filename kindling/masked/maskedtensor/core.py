@@ -31,7 +31,7 @@ def _checked(data, mask):
 
 
 def _warn():
-    from kindling._warn import once
+    from kindling._common.warn import once
     once("masked.prototype", "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a Github "
          "issue for features requests and see our documentation on the torch.masked module for further information about the project.",
          UserWarning, 4)

@@ -1,5 +1,5 @@
 """`parallel_apply`: for devices beside the CPU, of which there are none."""
-from kindling import _placeholders
+from kindling._common import placeholders as _placeholders
 
 __all__ = ["parallel_apply"]
 

@@ -1,5 +1,5 @@
 """Pieces of tensors to devices beside the CPU, of which there are none, and back."""
-from kindling import _placeholders
+from kindling._common import placeholders as _placeholders
 
 __all__ = ["scatter", "scatter_kwargs", "gather"]
 

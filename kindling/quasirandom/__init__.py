@@ -10,7 +10,7 @@ def _initial(dimension):
     """(polynomial, its initial numbers) of each dimension from the second on."""
     from base64 import b85decode
 
-    from kindling._sobol_numbers import COUNTS, PACKED
+    from kindling.quasirandom._sobol_numbers import COUNTS, PACKED
 
     raw = b85decode(PACKED)
     bits = format(int.from_bytes(raw, "big"), f"0{8 * len(raw)}b")
@@ -45,7 +45,7 @@ def _from_scipy(dimension):
 
 def _direction_numbers(dimension):
     """The direction numbers, an int64 tensor (dimension, 30): column k has those of weight 2^-(k + 1), as 30 bits."""
-    from kindling._sobol_numbers import COUNTS
+    from kindling.quasirandom._sobol_numbers import COUNTS
 
     if dimension <= 1 + sum(COUNTS):
         rows = list(_initial(dimension))

@@ -126,7 +126,7 @@ def _blas(found, faults):
 def _torch(found):
     from importlib import metadata
 
-    from kindling import _alias
+    from kindling._start import alias as _alias
 
     path = [entry for entry in sys.path if entry != _alias.FOLDER]
     other = list(metadata.distributions(name="torch", path=path))

@@ -98,7 +98,7 @@ def load_safetensors(f, device="cpu"):
 
     RuntimeError when the file breaks the format's rules. Example: `load_safetensors("model.safetensors")["weight"]`
     """
-    from kindling._zip import Source
+    from kindling._saving.zip import Source
     if isinstance(f, (bytes, bytearray, memoryview)):
         from io import BytesIO
         return _read(Source(BytesIO(f)), device)
@@ -110,7 +110,7 @@ def load_safetensors(f, device="cpu"):
 
 def safetensors_metadata(f):
     """The strings stored beside the tensors of a .safetensors file."""
-    from kindling._zip import Source
+    from kindling._saving.zip import Source
     with open(f, "rb") as file:
         return _table(Source(file))[1]
 

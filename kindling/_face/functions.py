@@ -132,7 +132,7 @@ BoolTensor = _legacy("BoolTensor", _C.bool)
 
 
 def _changed(name, restore):
-    from kindling._warn import changed
+    from kindling._common.warn import changed
 
     return changed(name, restore)
 
@@ -155,7 +155,7 @@ def set_default_dtype(d, /):
 def set_default_tensor_type(t, /):
     """Sets the default dtype by a tensor type or its name: ``torch.DoubleTensor``, ``"torch.FloatTensor"``. Deprecated."""
     import kindling as torch
-    from kindling._warn import once
+    from kindling._common.warn import once
 
     once("set_default_tensor_type()", "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() "
          "and torch.set_default_device() as alternatives.", UserWarning, 2)
@@ -361,14 +361,14 @@ def set_warn_always(b, /):
     """Says whether warnings that come once come every time."""
     if not isinstance(b, builtins.bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    from kindling import _warn
+    from kindling._common import warn as _warn
 
     _warn._state["always"] = b
 
 
 def is_warn_always_enabled():
     """What :func:`set_warn_always` was given."""
-    from kindling import _warn
+    from kindling._common import warn as _warn
 
     return _warn._state["always"]
 
@@ -460,7 +460,7 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
 def _has(name):
     """``torch.has_cuda`` and its like, which are deprecated."""
     from kindling import backends
-    from kindling._warn import once
+    from kindling._common.warn import once
 
     part, call = {"has_cuda": ("cuda", "is_built"), "has_cudnn": ("cudnn", "is_available"), "has_mps": ("mps", "is_built"),
                   "has_mkldnn": ("mkldnn", "is_available")}[name]

@@ -11,7 +11,7 @@ _APART = (
     "solve sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr sparse_sampled_addmm strided svd_lowrank symeig to_dlpack unique "
     "unique_dim while_loop")
 # Files whose names are Kindling's own: torch's top module has none of them.
-_OWN = ("_alias", "_compile_mode", "_deferred", "_memory", "_safetensors")
+_OWN = ("_start.alias", "_compiling.mode", "_compiling.deferred", "_face.memory", "_saving.safetensors")
 _LATE = ("pi e inf nan newaxis bit bits8 bits16 bits1x8 bits2x4 bits4x2 chalf complex32 float4_e2m1fn_x2 "
          "qint8 qint32 quint8 quint2x4 quint4x2 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
          "int1 int2 int3 int4 int5 int6 int7 OutOfMemoryError export")

@@ -1,6 +1,6 @@
 """torch's questions about dispatch (``torch._C._dispatch_*``), answered from the core; found through ``_C.__getattr__``."""
 from kindling import _C
-from kindling._keys import ALIASES, DispatchKey, DispatchKeySet, ExcludeDispatchKeyGuard  # noqa: F401
+from kindling._native_names.keys import ALIASES, DispatchKey, DispatchKeySet, ExcludeDispatchKeyGuard  # noqa: F401
 from kindling.dispatch import _core_name, kernels
 
 _ExcludeDispatchKeyGuard = ExcludeDispatchKeyGuard
@@ -80,7 +80,7 @@ _dispatch_dump_table = _dispatch_dump
 
 def _dispatch_find_schema_or_throw(name, overload):
     """The operator's schema; RuntimeError if there is none."""
-    from kindling._types import parse_schema
+    from kindling._native_names.types import parse_schema
     found = _C._schema_text(_core_name(name), overload)
     if found is None:
         raise RuntimeError(f"Could not find schema for {name}.{overload}")
@@ -183,7 +183,7 @@ def _get_privateuse1_backend_name():
 
 def _jit_get_all_schemas():
     """The schemas of all operators."""
-    from kindling._types import parse_schema
+    from kindling._native_names.types import parse_schema
     texts = {}
     for name in _C._operator_names(0xFFFFFFFF):
         for overload in _C._overload_names(name):

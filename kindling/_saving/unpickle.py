@@ -53,7 +53,7 @@ def user_table():
             table[entry[1]] = entry[0]
         else:
             table[f"{entry.__module__}.{entry.__qualname__}"] = entry
-            from kindling._pickle_write import torch_name
+            from kindling._saving.pickle_write import torch_name
             table[".".join(torch_name(entry.__module__, entry.__qualname__))] = entry
     return table
 

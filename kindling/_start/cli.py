@@ -23,7 +23,7 @@ def main(argv=None):
         argv = sys.argv[1:]
     command = argv[0] if argv else ""
     if command == "run":
-        from kindling._runner import run
+        from kindling._start.runner import run
 
         return run(argv[1:])
     if command in ("--help", "-h", "help"):
@@ -35,7 +35,7 @@ def main(argv=None):
         sys.stdout.write(f"kindling {release} (API of PyTorch {api})\n")
         return None
     if command == "doctor":
-        from kindling._doctor import main as doctor
+        from kindling._start.doctor import main as doctor
 
         return doctor(argv[1:])
     if command == "startup":

@@ -9,7 +9,7 @@ import _frozen_importlib_external as _external
 import os
 import sys
 
-from kindling._alias import install_as_torch
+from kindling._start.alias import install_as_torch
 from kindling._C import _compile_source
 
 
@@ -28,7 +28,7 @@ def run(argv):
         start = _Module(argv[1]) if what == "-m" else _Code(argv[1])
         arguments = [what, *argv[2:]]
     elif what in ("-h", "--help"):
-        from kindling._cli import main
+        from kindling._start.cli import main
 
         return main(["--help"])
     elif what.startswith("-") and what != "-":

@@ -216,7 +216,7 @@ class SymFloat(_Symbol):
 def _natural(base):
     """A power of a negative base may be complex, which no symbol is."""
     if not base >= 0:
-        from kindling._checks import _check
+        from kindling._face.checks import _check
         _check(False)
 
 

@@ -1,6 +1,6 @@
 """Names that torch has deprecated (they warn once, with the replacement) or removed (they say what to call instead)."""
 from kindling import _C
-from kindling._warn import once
+from kindling._common.warn import once
 
 _FUTURE = "will be removed in a future PyTorch release"
 

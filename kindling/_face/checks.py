@@ -26,7 +26,7 @@ def _check_with(error_type, cond, message=None):
 
 
 def _symbolic(value):
-    from kindling._symbols import SymBool
+    from kindling._face.symbols import SymBool
     return isinstance(value, SymBool)
 
 

@@ -1,7 +1,7 @@
 """What scripts and the code around them are made of: futures, typed containers, archives, text checks, counters, benchmarks."""
 import sys
 
-from kindling import _types
+from kindling._native_names import types as _types
 
 
 class JITException(Exception):
@@ -332,7 +332,7 @@ class PyTorchFileReader:
     """The records of an archive as ``torch.save`` writes them: a path or a file opened for reading."""
 
     def __init__(self, file, /):
-        from kindling import _zip
+        from kindling._saving import zip as _zip
         if isinstance(file, (str, bytes)) or hasattr(file, "__fspath__"):
             file = open(file, "rb")
         self._reader = _zip.Reader(_zip.Source(file))
@@ -369,7 +369,7 @@ class PyTorchFileWriter:
     """Writes an archive as ``torch.save`` does: to a path, or to anything with ``write``."""
 
     def __init__(self, file_name, compute_crc32=True, storage_alignment=64):
-        from kindling import _zip
+        from kindling._saving import zip as _zip
         if storage_alignment != _zip.ALIGNMENT:
             raise NotImplementedError(f"records are aligned to {_zip.ALIGNMENT} bytes, not to {storage_alignment}")
         self._file, root = None, "archive"

@@ -304,7 +304,7 @@ class _Capture(TorchDispatchMode):
         import sys
         import traceback
 
-        from kindling._compile_breaks import frames_of_program
+        from kindling._compiling.breaks import frames_of_program
         frame = frames_of_program(sys._getframe(1))[-1]
         where = traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
         self.compiler.breaks.append((why, [where]))

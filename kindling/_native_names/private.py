@@ -1,7 +1,7 @@
 """Private names of PyTorch's native module that packages use (``torch._C._...``); found through ``_C.__getattr__``."""
 import kindling
 from kindling import _C
-from kindling._eagerly import nothing
+from kindling._common.eagerly import nothing
 
 
 def _log_api_usage_once(name):
@@ -81,7 +81,7 @@ def _show_config():
 
 def _select_conv_backend(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, bias_sizes=None):
     """What PyTorch runs a convolution with where it has neither oneDNN nor NNPACK."""
-    from kindling._keys import _ConvBackend
+    from kindling._native_names.keys import _ConvBackend
     if bias is not None:
         bias_sizes = bias.shape
     # The checks are the convolution's own; where there is nothing to compute it can run.
@@ -166,14 +166,17 @@ _functions = _space("_functions", UndefinedGrad=_UndefinedGrad, DelayedError=kin
     kindling.ones((), requires_grad=True).view(()).grad_fn.next_functions[0][0]))
 _distributed_rpc = _space("_distributed_rpc", _is_current_rpc_agent_set=lambda: False)
 
+# Where what PyTorch has as native classes is written here.
+_CLASSES = (*(f"_native_names.{each}" for each in ("types", "script", "keys")), "_face.symbols")
+
 
 def __getattr__(name):
     if name == "_distributed_c10d":
         return kindling._import("kindling.distributed.distributed_c10d")
     if name[:2] == "__":
         raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
-    if name == "_ConvBackend" or kindling._where(name) in ("_types", "_graph", "_script", "_keys", "_symbols"):
-        return getattr(kindling if name[0] != "_" else kindling._import("kindling._keys"), name)    # PyTorch's native classes, most of which torch has, too
+    if name == "_ConvBackend" or kindling._where(name) in _CLASSES:
+        return getattr(kindling if name[0] != "_" else kindling._import("kindling._native_names.keys"), name)    # PyTorch's native classes, most of which torch has, too
     absent = kindling._import("kindling._absent")
     if f"_C.{name}" in absent.table("_C"):
         return globals().setdefault(name, _space(name))

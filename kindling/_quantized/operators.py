@@ -1,6 +1,6 @@
 """``torch.ops.quantized``: packed weights and the linear layers that use them."""
 import kindling as torch
-from kindling import _quantized
+from kindling._quantized import tensor as _quantized
 
 Tensor = torch.Tensor
 

@@ -1,0 +1,1 @@
+"""Small things that many parts of the package use; each imports nothing of it."""

@@ -1,0 +1,1 @@
+"""Names of torch itself that are neither operators nor submodules, by subject."""

@@ -1,0 +1,1 @@
+"""What PyTorch has in its native module (torch._C) and Kindling writes in Python."""

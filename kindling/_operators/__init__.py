@@ -1,0 +1,1 @@
+"""Operators that are written in Python, and what torch.library makes operators of."""

@@ -1,0 +1,1 @@
+"""The formats in which tensors are saved: pickles, archives, safetensors."""

@@ -1,0 +1,1 @@
+"""What starts the package, and the programs that run on it."""
