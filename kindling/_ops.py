@@ -2,6 +2,7 @@
 import sys
 
 from kindling import _C
+from kindling._operators import registry
 
 _overloads = {}      # (name, overload) -> OpOverload
 
@@ -64,8 +65,7 @@ class OpOverload:
 
     @property
     def tags(self):
-        library = sys.modules.get("kindling.library")
-        added = library._tags.get((self._core, self._raw), ()) if library else ()
+        added = registry.tags.get((self._core, self._raw), ())
         return [*added, *_tags_of(_C._operator_facts(self._core, self._raw))]
 
     @property
@@ -79,9 +79,7 @@ class OpOverload:
     def py_impl(self, key):
         """A decorator: the function serves this operator under a dispatch key."""
         def register(function):
-            from kindling import library
-
-            library._add(self._core, self._raw, key if isinstance(key, str) else key.name, function, self.namespace, True)
+            registry.add(self._core, self._raw, key if isinstance(key, str) else key.name, function, self.namespace, True)
             return function
         return register
 
@@ -331,3 +329,14 @@ class _ClassSpace:
 
 ops = _Ops()
 classes = _Classes()
+
+
+def _forget(name):
+    """What is kept of a name is looked up anew."""
+    namespace, _, short = name.rpartition("::")
+    getattr(ops, namespace or "aten").__dict__.pop(short, None)
+    for key in [key for key in _overloads if key[0] == name]:
+        del _overloads[key]
+
+
+registry.forgetters.append(_forget)

@@ -32,8 +32,8 @@ def kernels(op):
             found["CPU"] = found["Meta"] = (f"{body} kernel" if body in ("pointwise", "view") else "kernel" if body == "kernel" else body, _BUILT_IN)
             if formula:
                 found["Autograd"] = ("computed from the body" if body == "pointwise" else "formula", _BUILT_IN)
-    from kindling import library
-    for key, (function, who, _) in library._registered.get((name, overload), {}).items():
+    from kindling._operators import registry
+    for key, (function, who, _) in registry.registered.get((name, overload), {}).items():
         real = getattr(function, "__wrapped__", function)
         found[key] = (f"{getattr(real, '__module__', None) or '?'}.{getattr(real, '__qualname__', type(real).__name__)}", who)
     return found
@@ -69,7 +69,7 @@ def table(op):
     >>> kindling.dispatch.table("aten::relu")["CPU"]
     ('CPU', 'pointwise kernel', 'kindling')
     """
-    from kindling import library
+    from kindling._operators import registry
     name, overload = _split(op)
     found = kernels(op)
     text = _C._schema_text(name, overload)
@@ -77,14 +77,14 @@ def table(op):
         overloads = _C._overload_names(name)
         raise RuntimeError(f"operator {op} does not exist" + (f"; its overloads are {', '.join(n or 'default' for n in overloads)}" if overloads else ""))
     full = (name if "::" in name else "aten::" + name) + (f".{overload}" if overload else "")
-    who = library._defined.get((name, overload), _BUILT_IN)
+    who = registry.defined.get((name, overload), _BUILT_IN)
     return Table(full, text[0] if "::" in text[0].partition("(")[0] else "aten::" + text[0], who,
                  [(key, what, by) for key, (what, by) in sorted(found.items())])
 
 
 def counts():
     """How many overloads are declared in the core, defined from Python, and have kernels of Python's."""
-    from kindling import library
+    from kindling._operators import registry
     declared = sum(len(_C._overload_names(name)) for name in _C._operator_names(0xFFFFFFFF) if "::" not in name)
-    return {"declared": declared, "C++": declared, "Python": len(library._defined),
-            "Python kernels": sum(len(keys) for keys in library._registered.values())}
+    return {"declared": declared, "C++": declared, "Python": len(registry.defined),
+            "Python kernels": sum(len(keys) for keys in registry.registered.values())}

@@ -2,108 +2,10 @@
 import builtins
 
 from kindling import _C
+from kindling._operators import registry as _registry
 
 __all__ = ["Library", "define", "impl", "register_fake", "register_autograd", "register_kernel", "custom_op", "triton_op", "wrap_triton",
            "infer_schema", "opcheck", "get_ctx", "impl_abstract", "register_torch_dispatch", "register_vmap"]
-
-# Torch's keys by what the core knows (core/operator.h, Layer); others are kept for dispatch.table only.
-_LAYERS = {"CPU": 0, "Meta": 1, "CompositeExplicitAutograd": 2, "CompositeExplicitAutogradNonFunctional": 2, "BackendSelect": 2,
-           "CompositeImplicitAutograd": 3, "Autograd": 4, "AutogradCPU": 4, "AutogradPrivateUse1": 4, "PrivateUse1": 5, "PrivateUse2": 6,
-           "PrivateUse3": 7, "Sparse": 9, "SparseCPU": 9, "SparseCsr": 10, "SparseCsrCPU": 10}
-_OTHER = 8
-_registered = {}     # (name, overload) -> {key: (function, who, namespace of the Library)}
-_defined = {}        # (name, overload) -> who
-_fakes = {}
-
-
-def _who():
-    """File and line outside of this file that registers."""
-    import sys
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") in (__name__, __name__[:-7] + "_operators.custom"):
-        frame = frame.f_back
-    return "unknown" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _split_name(qualname):
-    name, _, overload = qualname.partition(".")
-    return name.removeprefix("aten::"), "" if overload == "default" else overload
-
-
-def _core(qualname):
-    """(name, overload) as the core has them. RuntimeError for an operator that is not there."""
-    name, overload = _split_name(qualname)
-    overloads = _C._overload_names(name)
-    if overload not in overloads:
-        raise RuntimeError(f"operator {qualname} does not exist")
-    return name, overload
-
-
-def _define(namespace, schema):
-    schema = schema.strip()
-    head = schema.partition("(")[0]
-    if "::" not in head:
-        schema, head = f"{namespace}::{schema}", f"{namespace}::{head}"
-    name, overload = _split_name(head)
-    _C._define_operator(schema)
-    _defined[name, overload] = _who()
-    _registered[name, overload] = {}
-    _forget(name)
-    for key, (function, who, space) in _early.pop((name, overload), {}).items():
-        _add(name, overload, key, function, space)
-        _registered[name, overload][key] = function, who, space
-    return name, overload
-
-
-_early = {}          # kernels of operators that are defined later
-
-
-_changes = 0         # how often an operator was defined or removed
-
-
-def _forget(name):
-    """What torch.ops keeps of a name is looked up anew."""
-    from kindling import _ops
-
-    global _changes
-    _changes += 1
-    namespace, _, short = name.rpartition("::")
-    getattr(_ops.ops, namespace or "aten").__dict__.pop(short, None)
-    for key in [key for key in _ops._overloads if key[0] == name]:
-        del _ops._overloads[key]
-
-
-def _add(name, overload, key, function, namespace="", allow_override=False):
-    key = _key_of_device(key)
-    known = _registered.setdefault((name, overload), {})
-    layer = _LAYERS.get(key, _OTHER)
-    if key in known and not allow_override and function is not None:
-        raise RuntimeError(f"This is not allowed since there's already a kernel registered from python overriding {name}'s behavior for {key} "
-                           f"dispatch key and {known[key][2] or namespace} namespace.")
-    if function is None:
-        known.pop(key, None)
-    else:
-        known[key] = function, _who(), namespace
-    _C._add_kernel(name, overload, layer, function)
-    if layer in (3, 4) and (name, overload) in _defined:      # layers see its parts; its own backward is asked first
-        _C._set_composite(name, overload, any(_LAYERS.get(each) in (3, 4) for each in known))
-    return key
-
-
-def _key_of_device(key):
-    """A renamed device's key: what was registered as "toy" belongs to PrivateUse1."""
-    for place, (name, _, _) in enumerate(_C._private_devices(), 1):
-        if key == name:
-            return f"PrivateUse{place}"
-    return key
-
-
-def _keys(types):
-    if types is None or types == "default":
-        return ["CompositeExplicitAutograd"]
-    names = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS", "hpu": "HPU"}
-    return [names.get(t, t) for t in ([types] if isinstance(types, str) else types)]
-
 
 class Library:
     """A namespace of operators: ``Library("mine", "DEF")`` makes one, "FRAGMENT" adds to it, "IMPL" gives operators (built-in ones of
@@ -129,8 +31,8 @@ class Library:
                 raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions "
                                    f"in a single TORCH_LIBRARY block.  If you were trying to specify implementations, consider using "
                                    f"TORCH_LIBRARY_IMPL (which can be duplicated).  Previous registration of TORCH_LIBRARY was registered at "
-                                   f"{Library._spaces[ns]}; latest registration was registered at {_who()}")
-            Library._spaces[ns] = _who()
+                                   f"{Library._spaces[ns]}; latest registration was registered at {_registry.caller()}")
+            Library._spaces[ns] = _registry.caller()
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._mine, self._made = [], []
 
@@ -141,10 +43,10 @@ class Library:
         """Makes an operator from its schema; returns its name."""
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
-        name, overload = _define(self.ns, schema)
+        name, overload = _registry.define(self.ns, schema)
         self._made.append((name, overload))
         if tags:
-            _tags[name, overload] = list(tags) if isinstance(tags, (list, tuple)) else [tags]
+            _registry.tags[name, overload] = list(tags) if isinstance(tags, (list, tuple)) else [tags]
         return schema.partition("(")[0].strip()
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
@@ -157,22 +59,22 @@ class Library:
             name = f"{self.ns}::{name}"
         if name.partition("::")[0] != self.ns:
             raise RuntimeError(f"{name} is not in the namespace {self.ns} of this library")
-        name, overload = _split_name(name)
+        name, overload = _registry.split_name(name)
         if with_keyset:
             from kindling._native_names.keys import DispatchKey, DispatchKeySet
-            keys, inner = DispatchKeySet(getattr(DispatchKey, _key_of_device(key), DispatchKey.CPU)), fn
+            keys, inner = DispatchKeySet(getattr(DispatchKey, _registry.key_of_device(key), DispatchKey.CPU)), fn
 
             def fn(*args, **kwargs):
                 return inner(keys, *args, **kwargs)
         if overload in _C._overload_names(name):
-            key = _add(name, overload, key, fn, self.ns, allow_override)
+            key = _registry.add(name, overload, key, fn, self.ns, allow_override)
         else:
-            _early.setdefault((name, overload), {})[_key_of_device(key)] = fn, _who(), self.ns
+            _registry.early.setdefault((name, overload), {})[_registry.key_of_device(key)] = fn, _registry.caller(), self.ns
         self._mine.append((name, overload, key))
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
         """Lets operators that have no kernel on a plug-in's device run on the host, their tensors copied there and back."""
-        key = _key_of_device(dispatch_key or self.dispatch_key)
+        key = _registry.key_of_device(dispatch_key or self.dispatch_key)
         if key not in ("PrivateUse1", "PrivateUse2", "PrivateUse3"):
             raise NotImplementedError(f"a fallback for {key or 'every key'}: only devices of plug-ins have one")
         if fn is not fallthrough_kernel and fn is not None:
@@ -180,27 +82,24 @@ class Library:
         _C._run_private_on_host(int(key[-1]) - 1, True)
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
-        name, overload = _core(op_name if "::" in op_name else f"{self.ns}::{op_name}")
-        _fakes[name, overload] = fn
-        _add(name, overload, "Meta", fn, self.ns, True)
+        name, overload = _registry.core(op_name if "::" in op_name else f"{self.ns}::{op_name}")
+        _registry.fakes[name, overload] = fn
+        _registry.add(name, overload, "Meta", fn, self.ns, True)
         self._mine.append((name, overload, "Meta"))
 
     def _destroy(self):
         """Takes back what this library defined and registered."""
         for name, overload, key in self._mine:
-            if (name, overload) in _registered:
-                _add(name, overload, key, None)
+            if (name, overload) in _registry.registered:
+                _registry.add(name, overload, key, None)
         for name, overload in self._made:
             _C._remove_operator(name, overload)
-            for table in (_registered, _defined, _fakes, _tags):
+            for table in (_registry.registered, _registry.defined, _registry.fakes, _registry.tags):
                 table.pop((name, overload), None)
-            _forget(name)
+            _registry.forget(name)
         if self.kind == "DEF":
             Library._spaces.pop(self.ns, None)
         self._mine, self._made = [], []
-
-
-_tags = {}
 
 
 def fallthrough_kernel():
@@ -242,9 +141,9 @@ def define(qualname, schema=None, *, lib=None, tags=()):
     if lib is not None:
         lib.define(name + schema, tags=tags)
     else:
-        made = _define(namespace, qualname + schema)
+        made = _registry.define(namespace, qualname + schema)
         if tags:
-            _tags[made] = list(tags) if isinstance(tags, (list, tuple)) else [tags]
+            _registry.tags[made] = list(tags) if isinstance(tags, (list, tuple)) else [tags]
 
 
 def impl(qualname, types, func=None, *, lib=None):
@@ -257,17 +156,17 @@ def impl(qualname, types, func=None, *, lib=None):
 
     def register(function):
         full = _name_of(qualname)
-        name, overload = _split_name(full)
+        name, overload = _registry.split_name(full)
         defined = overload in _C._overload_names(name)
         if not defined and "::" not in name:
-            _core(full)      # of torch's own, which are all there: an error
-        for key in _keys(types):
+            _registry.core(full)      # of torch's own, which are all there: an error
+        for key in _registry.keys(types):
             if lib is not None:
                 lib.impl(f"{name}.{overload}" if overload else name, function, key)
             elif defined:
-                _add(name, overload, key, function, name.partition("::")[0])
+                _registry.add(name, overload, key, function, name.partition("::")[0])
             else:
-                _early.setdefault((name, overload), {})[_key_of_device(key)] = function, _who(), name.partition("::")[0]
+                _registry.early.setdefault((name, overload), {})[_registry.key_of_device(key)] = function, _registry.caller(), name.partition("::")[0]
         return function
     return register if func is None else register(func)
 
@@ -286,9 +185,9 @@ def _name_of(op):
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
     """Gives an operator the function that says its result's shape and dtype from meta tensors. Without a function, a decorator."""
     def register(function):
-        name, overload = _core(_name_of(op))
-        _fakes[name, overload] = function
-        _add(name, overload, "Meta", function, name.partition("::")[0], True)
+        name, overload = _registry.core(_name_of(op))
+        _registry.fakes[name, overload] = function
+        _registry.add(name, overload, "Meta", function, name.partition("::")[0], True)
         return function
     return register if func is None else register(func)
 
@@ -304,10 +203,10 @@ def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """Gives an operator its backward function: ``backward(ctx, *grads)``, and what it saves: ``setup_context(ctx, inputs, output)``."""
-    name, overload = _core(_name_of(op))
+    name, overload = _registry.core(_name_of(op))
     from kindling._operators import custom as _custom
 
-    _add(name, overload, "Autograd", _custom.autograd_kernel(name, overload, backward, setup_context), name.partition("::")[0], True)
+    _registry.add(name, overload, "Autograd", _custom.autograd_kernel(name, overload, backward, setup_context), name.partition("::")[0], True)
 
 
 class CustomOp:
@@ -330,8 +229,8 @@ class CustomOp:
         return getattr(getattr(ops, self._namespace), self._name).default
 
     def __call__(self, /, *args, **kwargs):
-        if self._at != _changes:
-            self._found, self._at = self._opoverload, _changes
+        if self._at != _registry.changes:
+            self._found, self._at = self._opoverload, _registry.changes
             self._call = self._found._op
         return self._call(*args, **kwargs)
 
@@ -342,9 +241,9 @@ class CustomOp:
         from kindling._operators import custom as _custom
 
         def register(function):
-            name, overload = _core(self._qualname)
-            for key in _keys(device_types):
-                _add(name, overload, key, _custom.checked(self._qualname, function), self._namespace, True)
+            name, overload = _registry.core(self._qualname)
+            for key in _registry.keys(device_types):
+                _registry.add(name, overload, key, _custom.checked(self._qualname, function), self._namespace, True)
             return function
         return register if function is None else register(function)
 
@@ -359,7 +258,7 @@ class CustomOp:
 
     def set_kernel_enabled(self, device_type, enabled=True):
         """A `with` block in which a device type's own kernel is (not) used; without it the function given at first runs."""
-        return _Enabled(self, _keys(device_type)[0], enabled)
+        return _Enabled(self, _registry.keys(device_type)[0], enabled)
 
     def __repr__(self):
         return f"<CustomOpDef({self._qualname})>"
@@ -370,16 +269,16 @@ CustomOpDef = CustomOp      # PyTorch's name of the class
 
 class _Enabled:
     def __init__(self, op, key, enabled):
-        self.name, self.key = _core(op._qualname), key
-        self.kernel = _registered[self.name].get(key) if not enabled else None
+        self.name, self.key = _registry.core(op._qualname), key
+        self.kernel = _registry.registered[self.name].get(key) if not enabled else None
 
     def __enter__(self):
         if self.kernel:
-            _C._add_kernel(*self.name, _LAYERS.get(self.key, _OTHER), None)
+            _C._add_kernel(*self.name, _registry.LAYERS.get(self.key, _registry.OTHER), None)
 
     def __exit__(self, *error):
         if self.kernel:
-            _C._add_kernel(*self.name, _LAYERS.get(self.key, _OTHER), self.kernel[0])
+            _C._add_kernel(*self.name, _registry.LAYERS.get(self.key, _registry.OTHER), self.kernel[0])
         return False
 
 
@@ -400,14 +299,14 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
                              "torch.library APIs must consist of a namespace and a name, e.g. aten::sin")
         if _C._overload_names(name):         # defined again (a cell of a notebook): the new one stays
             _C._remove_operator(name, "")
-            _forget(name)
-        made = _define(namespace, name + text)
+            _registry.forget(name)
+        made = _registry.define(namespace, name + text)
         if tags:
-            _tags[made] = list(tags)
-        for key in _keys(device_types):
-            _add(*made, key, _custom.checked(name, function), namespace)
+            _registry.tags[made] = list(tags)
+        for key in _registry.keys(device_types):
+            _registry.add(*made, key, _custom.checked(name, function), namespace)
         if "Tensor" in text.partition("->")[0]:
-            _add(*made, "Meta", _custom.no_fake(name), namespace)
+            _registry.add(*made, "Meta", _custom.no_fake(name), namespace)
         return CustomOp(name, function, text)
     return make if fn is None else make(fn)
 
@@ -492,6 +391,8 @@ def opcheck(op, args, kwargs=None, *, test_utils=("test_schema", "test_autograd_
     """
     from kindling._operators import custom as _custom
 
+    if isinstance(op, CustomOp):
+        op = op._opoverload
     return _custom.opcheck(op, args, kwargs or {}, [test_utils] if isinstance(test_utils, str) else test_utils, raise_exception, atol, rtol)
 
 
@@ -503,7 +404,7 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 def register_vmap(op, func=None, /, *, lib=None):
     """Keeps the rule, which is not called: :func:`torch.vmap` calls the operator slice by slice."""
     def register(function):
-        _vmaps[_core(_name_of(op))] = function
+        _vmaps[_registry.core(_name_of(op))] = function
         return function
     return register if func is None else register(func)
 

@@ -165,7 +165,7 @@ class _Loader:
         declared = names(below)
         if below in SETTINGS:
             from kindling._common import settings as _settings
-            _settings.install(module, below)
+            _settings.install(module, below, declared, lambda name: find(below, name))
             return
         module.__all__ = [each for each in declared if each[0] != "_"]
         with_absent(module, vars(module))

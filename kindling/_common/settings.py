@@ -13,20 +13,15 @@ class Settings(type(kindling)):
             raise AttributeError(name)
         return self._read(name)
 
-    def _path(self):
-        return self.__dict__["_settings_of"]
-
     def _read(self, name):
-        from kindling import _absent
-        module, prefix = self._path()
-        declared = _absent.names(module)
+        module, declared, find, prefix = self.__dict__["_settings_of"]
         full = prefix + name
         how = declared.get(full)
         if how is not None and how[:1] == "=":
-            return _absent.find(module, full)
+            return find(full)
         if any(each.startswith(full + ".") for each in declared):
             group = Settings(f"torch.{module}.{full}")
-            group.__dict__["_settings_of"] = module, full + "."
+            group.__dict__["_settings_of"] = module, declared, find, full + "."
             return self.__dict__.setdefault(name, group)
         if how is not None:
             return None     # a function, or an object of PyTorch's compiler
@@ -45,10 +40,9 @@ class Settings(type(kindling)):
 
     def to_dict(self):
         """All settings by name."""
-        from kindling import _absent
-        module, prefix = self._path()
+        _, declared, _, prefix = self.__dict__["_settings_of"]
         found = {}
-        for name, how in _absent.names(module).items():
+        for name, how in declared.items():
             if name.startswith(prefix) and how[:1] in "=?":
                 value = self
                 for part in name[len(prefix):].split("."):
@@ -111,9 +105,9 @@ class _Patch:
         return patched
 
 
-def install(module, below):
-    """Makes a module one of settings."""
+def install(module, below, declared, find):
+    """Makes a module one of settings. ``below``: its path below torch; ``declared``: {name: how}; ``find``: a name's first value."""
     for name in ("__getattr__", "__dir__"):
         module.__dict__.pop(name, None)
-    module.__dict__["_settings_of"] = below, ""
+    module.__dict__["_settings_of"] = below, declared, find, ""
     module.__class__ = Settings

@@ -2,8 +2,9 @@
 import sys
 
 import kindling
-from kindling._common import eagerly as _eagerly
 from kindling import compiler as _compiler
+from kindling._common import eagerly as _eagerly
+from kindling._dynamo.backends.registry import lookup_backend, register_backend  # noqa: F401
 from kindling.compiler import is_compiling, list_backends, set_stance  # noqa: F401
 
 disable = _compiler.disable
@@ -83,24 +84,6 @@ def patch_dynamo_config(arg1=None, arg2=None, **kwargs):
 def is_dynamo_disable_recursive(method):
     """True if `disable` marked it, None otherwise: what it calls is apart as well."""
     return True if getattr(method, "_torchdynamo_disable", False) else None
-
-
-def lookup_backend(compiler_fn):
-    """A backend by its name, or the function itself. InvalidBackend if there is none of that name; ours give the graph."""
-    from kindling._compile import find_backend
-    if isinstance(compiler_fn, str):
-        return find_backend(compiler_fn) or (lambda graph, inputs, **keywords: graph)
-    return compiler_fn
-
-
-def register_backend(compiler_fn=None, name=None, tags=()):
-    """Makes a backend known to `torch.compile` by a name, its function's own if none is given."""
-    if compiler_fn is None:
-        return lambda function: register_backend(function, name, tags)
-    from kindling._compile import BACKENDS, FUNCTIONS
-    name = name or compiler_fn.__name__
-    BACKENDS[name], FUNCTIONS[name] = tuple(tags), compiler_fn
-    return compiler_fn
 
 
 def __getattr__(name):

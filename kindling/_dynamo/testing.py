@@ -1,6 +1,6 @@
 """``torch._dynamo.testing``: backends that tests count with."""
 import kindling as torch
-from kindling._dynamo import lookup_backend
+from kindling._dynamo.backends.registry import lookup_backend
 
 
 def _calls(graph):

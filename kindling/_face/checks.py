@@ -8,7 +8,7 @@ def _check_with(error_type, cond, message=None):
     """Raises ``error_type`` with the text of ``message()`` unless ``cond``."""
     if cond is True:
         return
-    if not isinstance(cond, builtins.bool) and not _symbolic(cond):
+    if not isinstance(cond, builtins.bool) and not hasattr(cond, "__sym_ite__"):     # a symbolic truth value has that
         if isinstance(cond, _C.Tensor):
             raise TypeError("cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() to assert that all "
                             "elements are true.")
@@ -23,11 +23,6 @@ def _check_with(error_type, cond, message=None):
     if not callable(message):
         raise TypeError("message must be a callable")
     raise error_type(str(message()))
-
-
-def _symbolic(value):
-    from kindling._face.symbols import SymBool
-    return isinstance(value, SymBool)
 
 
 def _check(cond, message=None):

@@ -82,6 +82,10 @@ class qscheme(_Member, names="per_tensor_affine per_channel_affine per_tensor_sy
         return self.name        # files have its name in torch
 
 
+class DeviceType(_Member, names="CPU CUDA MKLDNN OPENGL OPENCL IDEEP HIP FPGA MAIA XLA Vulkan Metal XPU MPS Meta HPU VE Lazy IPU MTIA PrivateUse1"):
+    """Where an event ran."""
+
+
 class _ConvBackend(_Member, names="CudaDepthwise2d CudaDepthwise3d Cudnn CudnnTranspose Empty Miopen MiopenDepthwise MiopenTranspose Mkldnn"):
     """The code that PyTorch runs a convolution with (``torch._C._select_conv_backend``)."""
 

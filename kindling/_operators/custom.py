@@ -47,13 +47,6 @@ def no_fake(name):
     return kernel
 
 
-def _overload(name, overload):
-    from kindling import _ops
-
-    namespace, separator, short = name.rpartition("::")
-    return _ops._find(namespace if separator else "aten", short, overload)
-
-
 def autograd_kernel(name, overload, backward, setup_context):
     """What runs where an argument requires grad: the operator below autograd, with ``backward`` in the graph."""
     import kindling as torch
@@ -65,6 +58,7 @@ def autograd_kernel(name, overload, backward, setup_context):
     state = {}
 
     def find():
+        from kindling._ops import _overload
         op = state["op"] = _overload(name, overload)
         arguments = [a for a in op._schema.arguments if not a.kwarg_only]
         state["defaults"] = [a.default_value for a in arguments]
@@ -99,11 +93,8 @@ def autograd_kernel(name, overload, backward, setup_context):
 
 def opcheck(op, args, kwargs, tests, raise_exception, atol, rtol):
     import kindling as torch
-    from kindling.library import CustomOp
 
-    if isinstance(op, CustomOp):
-        op = op._opoverload
-    elif hasattr(op, "overloads"):
+    if hasattr(op, "overloads"):
         op = getattr(op, op.overloads()[0])
     known = {"test_schema": _test_schema, "test_autograd_registration": _test_autograd, "test_faketensor": _test_fake,
              "test_aot_dispatch_dynamic": _test_gradients}

@@ -22,13 +22,13 @@ def main(argv=None):
     if argv is None:
         argv = sys.argv[1:]
     command = argv[0] if argv else ""
+    if command in ("--help", "-h", "help") or command == "run" and argv[1:2] in (["-h"], ["--help"]):
+        sys.stdout.write(USAGE)
+        return None
     if command == "run":
         from kindling._start.runner import run
 
         return run(argv[1:])
-    if command in ("--help", "-h", "help"):
-        sys.stdout.write(USAGE)
-        return None
     if command in ("--version", "-V"):
         from kindling.version import api, release
 

@@ -27,10 +27,6 @@ def run(argv):
             _complain(f"argument expected for the {what} option")
         start = _Module(argv[1]) if what == "-m" else _Code(argv[1])
         arguments = [what, *argv[2:]]
-    elif what in ("-h", "--help"):
-        from kindling._start.cli import main
-
-        return main(["--help"])
     elif what.startswith("-") and what != "-":
         _complain(f"run has no option {what}; those of the interpreter go to it: python {what} -m kindling run ...")
     else:

@@ -79,7 +79,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def device_type(self):
-        from kindling.profiler import DeviceType
+        from kindling._native_names.keys import DeviceType
         return DeviceType.CPU
 
     @property

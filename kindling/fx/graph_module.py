@@ -131,9 +131,7 @@ def _deserialize_graph_module(forward, body, graph_module_cls=None):
     tracer = KeepModules()
     graph = tracer.trace(root, **extras)
     graph._tracer_cls = tracer_cls
-    from kindling.fx._lazy_graph_module import _make_graph_module
-
-    module = _make_graph_module(root, graph, class_name=name, graph_module_cls=graph_module_cls)
+    module = (graph_module_cls or GraphModule)(root, graph, class_name=name)
     for key, value in body.items():
         if not hasattr(module, key):
             setattr(module, key, value)
@@ -342,9 +340,7 @@ class GraphModule(torch.nn.Module):
         return copied
 
     def __copy__(self):
-        from kindling.fx._lazy_graph_module import _make_graph_module
-
-        copied = _make_graph_module(self, self.graph)
+        copied = GraphModule(self, self.graph)
         copied.meta = self.meta
         return copied
 

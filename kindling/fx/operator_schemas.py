@@ -5,7 +5,6 @@ import typing
 from collections import namedtuple
 
 import kindling as torch
-from kindling.fx.node import Node  # noqa: F401
 
 __all__ = ["ArgsKwargsPair", "check_for_mutable_operation", "get_signature_for_torch_op", "create_type_hint", "type_matches",
            "normalize_function", "normalize_module"]

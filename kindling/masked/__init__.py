@@ -28,9 +28,9 @@ def _highest(dtype):
 
 def _filled(input, mask, identity):
     """`input` with `identity` where it is masked out."""
-    from kindling.masked.maskedtensor.core import MaskedTensor
-    if isinstance(input, MaskedTensor):
-        own = input.get_mask()
+    get_mask = getattr(input, "get_mask", None)     # a masked tensor brings its own
+    if get_mask is not None:
+        own = get_mask()
         input, mask = input.get_data(), own if mask is None else own & mask
     if mask is None:
         return input

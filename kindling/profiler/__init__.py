@@ -1,5 +1,5 @@
 """``torch.profiler``: profiles by schedule, over :mod:`torch.autograd.profiler`. The CPU is what there is to look at."""
-from kindling._native_names.keys import _Member
+from kindling._native_names.keys import DeviceType, _Member
 from kindling.autograd.profiler import KinetoStepTracker, profile as _Profile, record_function
 
 __all__ = ["profile", "schedule", "supported_activities", "tensorboard_trace_handler", "ProfilerAction", "ProfilerActivity", "kineto_available",
@@ -8,10 +8,6 @@ __all__ = ["profile", "schedule", "supported_activities", "tensorboard_trace_han
 
 class ProfilerActivity(_Member, names="CPU XPU MTIA CUDA HPU PrivateUse1"):
     """What to look at: only ``CPU`` gives events."""
-
-
-class DeviceType(_Member, names="CPU CUDA MKLDNN OPENGL OPENCL IDEEP HIP FPGA MAIA XLA Vulkan Metal XPU MPS Meta HPU VE Lazy IPU MTIA PrivateUse1"):
-    """Where an event ran."""
 
 
 class ProfilerAction(_Member, names="NONE WARMUP RECORD RECORD_AND_SAVE"):

@@ -1,19 +1,13 @@
 """Batch normalisation, and what it shares with instance normalisation."""
 import kindling as torch
 from kindling.nn import functional as F, init
+from kindling.nn.modules import _lazy_forms
 from kindling.nn.modules.module import Module
 from kindling.nn.parameter import Parameter
 
 __all__ = ["BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d",
            "SyncBatchNorm"]
-
-
-def __getattr__(name):
-    # The lazy forms bring the lazy machinery, which few programs use.
-    if name.startswith("Lazy") or name == "_LazyNormBase":
-        from kindling.nn.modules import _lazy_norm
-        return getattr(_lazy_norm, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = _lazy_forms(__name__)
 
 
 class _NormBase(Module):

@@ -3,20 +3,14 @@ import math
 
 import kindling as torch
 from kindling.nn import functional as F, init
+from kindling.nn.modules import _lazy_forms
 from kindling.nn.modules.module import Module
 from kindling.nn.modules.utils import _ntuple, _pair, _reverse_repeat_tuple, _single, _triple
 from kindling.nn.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d",
            "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
-
-
-def __getattr__(name):
-    # The lazy forms bring the lazy machinery, which few programs use.
-    if name.startswith("LazyConv"):
-        from kindling.nn.modules import _lazy_conv
-        return getattr(_lazy_conv, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = _lazy_forms(__name__)
 
 
 class _ConvNd(Module):

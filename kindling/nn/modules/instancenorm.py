@@ -1,17 +1,11 @@
 """Instance normalisation."""
 from kindling.nn import functional as F
+from kindling.nn.modules import _lazy_forms
 from kindling.nn.modules.batchnorm import _NormBase
 
 __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
            "LazyInstanceNorm3d"]
-
-
-def __getattr__(name):
-    # The lazy forms bring the lazy machinery, which few programs use.
-    if name.startswith("Lazy"):
-        from kindling.nn.modules import _lazy_norm
-        return getattr(_lazy_norm, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = _lazy_forms(__name__)
 
 
 class _InstanceNorm(_NormBase):

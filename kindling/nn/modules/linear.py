@@ -3,6 +3,7 @@ import math
 
 import kindling as torch
 from kindling.nn import functional as F, init
+from kindling.nn.modules import _lazy_forms
 from kindling.nn.modules.module import Module
 from kindling.nn.parameter import Parameter
 
@@ -98,9 +99,4 @@ class Bilinear(Module):
                 f"out_features={self.out_features}, bias={self.bias is not None}")
 
 
-def __getattr__(name):
-    # LazyLinear brings the lazy machinery, which few programs use.
-    if name == "LazyLinear":
-        from kindling.nn.modules._lazy_linear import LazyLinear
-        return globals().setdefault(name, LazyLinear)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = _lazy_forms(__name__)

@@ -223,14 +223,27 @@ def coalescedonoff(f):
     return wrapper
 
 
+class SwapTensorsGuard:
+    """`torch.__future__`'s swap of parameters in conversions, for a while."""
+
+    def __init__(self, use_swap_tensors):
+        self.use_swap_tensors = use_swap_tensors
+
+    def __enter__(self):
+        self.former = torch.__future__.get_swap_module_params_on_conversion()
+        if self.use_swap_tensors is not None:
+            torch.__future__.set_swap_module_params_on_conversion(self.use_swap_tensors)
+
+    def __exit__(self, exception_type, exception_value, traceback):
+        torch.__future__.set_swap_module_params_on_conversion(self.former)
+
+
 def wrapSwapTensorsTest(swap=None):
     """A parametrizer: the test with `torch.__future__`'s swap of parameters off and on."""
     from kindling.testing._internal._parametrize import _TestParametrizer
 
     class swap_tensors(_TestParametrizer):
         def _parametrize_test(self, test, generic_cls, device_cls):
-            from kindling.testing._internal.common_utils import SwapTensorsGuard
-
             for value in ([True, False] if swap is None else swap):
                 def case(*args, value=value, **kwargs):
                     with SwapTensorsGuard(value):

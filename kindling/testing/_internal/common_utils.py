@@ -221,21 +221,6 @@ def wrapDeterministicFlagAPITest(fn):
     return wrapper
 
 
-class SwapTensorsGuard:
-    """`torch.__future__`'s swap of parameters in conversions, for a while."""
-
-    def __init__(self, use_swap_tensors):
-        self.use_swap_tensors = use_swap_tensors
-
-    def __enter__(self):
-        self.former = torch.__future__.get_swap_module_params_on_conversion()
-        if self.use_swap_tensors is not None:
-            torch.__future__.set_swap_module_params_on_conversion(self.use_swap_tensors)
-
-    def __exit__(self, exception_type, exception_value, traceback):
-        torch.__future__.set_swap_module_params_on_conversion(self.former)
-
-
 class CudaSyncGuard:
     """Nothing to synchronise."""
 
