@@ -206,11 +206,21 @@ def _reduce_tensor(tensor, protocol=2):
     Returns (function, arguments). Backward hooks are not kept, as in torch. Raises NotImplementedError for layouts
     that cannot be written.
     """
+    if "_quantizer" in tensor.__dict__:
+        return _reduce_quantized(tensor)
     function, args = _reduce_plain(tensor)
     state = _get_obj_state(tensor)
     if type(tensor) is torch.Tensor and not state:
         return function, args
     return _rebuild_from_type_v2, (function, type(tensor), args, state)
+
+
+def _reduce_quantized(tensor):
+    from kindling._quantized.tensor import numbers
+    plain, quantizer = numbers(tensor), tensor._quantizer
+    how = quantizer.scheme, quantizer.scale, quantizer.zero_point, *(() if quantizer.axis is None else (quantizer.axis,))
+    storage = TypedStorage(wrap_storage=plain.untyped_storage(), dtype=tensor.dtype)
+    return _rebuild_qtensor, (storage, plain.storage_offset(), tuple(plain.size()), plain.stride(), how, False, OrderedDict())
 
 
 def _reduce_plain(tensor):

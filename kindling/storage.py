@@ -239,19 +239,15 @@ class TypedStorage:
 def _to_bytes(storage):
     """How a storage alone is pickled: as a small file of torch.save's older form."""
     from io import BytesIO
-
-    from kindling import serialization
     out = BytesIO()
-    serialization.save(storage, out, _use_new_zipfile_serialization=False)
+    _torch().save(storage, out, _use_new_zipfile_serialization=False)
     return out.getvalue()
 
 
 def _load_from_bytes(data):
     """Undoes `_to_bytes`. The bytes come from within a pickle, whose reader has already chosen to trust it or not."""
     from io import BytesIO
-
-    from kindling import serialization
-    return serialization.load(BytesIO(data), weights_only=True)
+    return _torch().load(BytesIO(data), weights_only=True)
 
 
 _classes = {}

@@ -150,19 +150,6 @@ class QuantizedTensor(Tensor):
             found = memo[id(self)] = make(numbers(self).clone(), self._quantized_dtype, self._quantizer)
         return found
 
-    def __reduce_ex__(self, protocol):
-        from collections import OrderedDict
-
-        from kindling import _utils
-        from kindling.storage import TypedStorage
-        plain, quantizer = numbers(self), self._quantizer
-        if quantizer.axis is None:
-            how = quantizer.scheme, quantizer.scale, quantizer.zero_point
-        else:
-            how = quantizer.scheme, quantizer.scale, quantizer.zero_point, quantizer.axis
-        storage = TypedStorage(wrap_storage=plain.untyped_storage(), dtype=self._quantized_dtype)
-        return _utils._rebuild_qtensor, (storage, plain.storage_offset(), tuple(plain.size()), plain.stride(), how, False, OrderedDict())
-
     def __iter__(self):
         return iter(self.unbind(0))
 
@@ -190,7 +177,7 @@ _HEADERS = frozenset(
     "size dim ndimension ndim numel nelement stride shape device layout is_contiguous storage_offset data_ptr untyped_storage storage "
     "_typed_storage element_size itemsize nbytes requires_grad grad grad_fn is_leaf is_cuda is_cpu is_meta is_sparse _version __len__ get_device "
     "is_floating_point is_complex is_signed is_same_size is_set_to is_pinned is_shared share_memory_ names output_nr retain_grad retains_grad "
-    "requires_grad_ __hash__ is_inference is_conj is_neg resolve_conj resolve_neg is_sparse_csr is_nested is_mkldnn is_mps is_xpu is_quantized "
+    "requires_grad_ __hash__ __reduce_ex__ is_inference is_conj is_neg resolve_conj resolve_neg is_sparse_csr is_nested is_mkldnn is_mps is_xpu is_quantized "
     "_is_view _base is_distributed __dir__ __subclasscheck__ has_names real is_tensor".split())
 _REFUSED = frozenset()
 # Views and copies; where scales differ along a dimension, those alone that keep it.

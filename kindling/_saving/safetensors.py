@@ -77,7 +77,7 @@ def _unique(pairs):
 
 
 def _read(source, device):
-    from kindling.serialization import _swap_bytes, _swap_width
+    from kindling._saving.files import swap_bytes, swap_width
     from kindling.storage import _storage_bytes
     import sys
     entries, _, data = _table(source)
@@ -88,7 +88,7 @@ def _read(source, device):
             view = _storage_bytes(tensor.untyped_storage())[:stop - start]
             source.read_into(data + start, view, f"tensor {name!r}")
             if sys.byteorder != "little":
-                _swap_bytes(view, _swap_width(dtype))
+                swap_bytes(view, swap_width(dtype))
         result[name] = tensor if str(device) == "cpu" else tensor.to(device)
     return result
 
@@ -124,7 +124,7 @@ def save_safetensors(tensors, f, metadata=None):
     """
     import json
     import sys
-    from kindling.serialization import _Replaced, _swap_bytes, _swap_width
+    from kindling._saving.files import Replaced, swap_bytes, swap_width
     from kindling.storage import _dtype_name, _storage_bytes
     kinds = {dtype: kind for kind, dtype in _NAMES.items()}
     if not isinstance(tensors, dict):
@@ -175,10 +175,10 @@ def save_safetensors(tensors, f, metadata=None):
             view = _storage_bytes(dense.untyped_storage())[start:start + size]
             if sys.byteorder != "little":
                 view = memoryview(bytearray(view))
-                _swap_bytes(view, _swap_width(tensor.dtype))
+                swap_bytes(view, swap_width(tensor.dtype))
             file.write(view)
     if isinstance(f, (str, os.PathLike)):
-        with _Replaced(f) as file:
+        with Replaced(f) as file:
             write(file)
     else:
         write(f)

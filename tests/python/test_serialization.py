@@ -437,7 +437,7 @@ def test_killed_save_leaves_the_old_file(tmp_path):
     assert done.returncode == -9
     assert kindling.load(path)["x"].tolist() == [1, 1, 1]
     from kindling import serialization
-    descriptor = serialization._open_unnamed(str(tmp_path))
+    descriptor = files.open_unnamed(str(tmp_path))
     if descriptor is not None:  # a file system that has files without names: nothing else is left
         os.close(descriptor)
         assert os.listdir(tmp_path) == ["a.pt"]

@@ -2,7 +2,7 @@
 import kindling as torch
 from kindling import _C
 
-from .nested_tensor import NestedInt, NestedTensor, from_list, like
+from .jagged import NestedInt, NestedTensor, from_list, like
 
 Tensor, F = torch.Tensor, torch.nn.functional
 _plain = _C.DisableTorchFunctionSubclass

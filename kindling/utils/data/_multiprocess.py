@@ -7,11 +7,11 @@ import select
 import socket
 import time
 
+from kindling.utils.data._iterators import _BaseDataLoaderIter, _DatasetKind, _is_pipe, _Sharded
 from kindling.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 from kindling.utils.data._utils.channel import Channel, Ended, Inherited, Nothing
 from kindling.utils.data._utils.worker import (ExceptionWrapper, _IterableDatasetStopIteration, _ResumeIteration,
                                                _worker_loop)
-from kindling.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _is_pipe, _Sharded
 
 _exiting = False
 

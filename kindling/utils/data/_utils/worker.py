@@ -122,7 +122,7 @@ def _answer(channel, number, data, where):
 
 
 def _serve(dataset_kind, dataset, channel, options, init_fn, worker_id, seed_numpy):
-    from kindling.utils.data.dataloader import _DatasetKind
+    from kindling.utils.data._iterators import _DatasetKind
     where = f"in DataLoader worker process {worker_id}"
     failure = fetcher = None
     try:
@@ -138,7 +138,7 @@ def _serve(dataset_kind, dataset, channel, options, init_fn, worker_id, seed_num
             _answer(channel, task, None, where)
             ended = False
             if task.seed is not None:
-                from kindling.utils.data.dataloader import _seeded
+                from kindling.utils.data._iterators import _seeded
                 dataset = _seeded(dataset, task.seed)
             fetcher = _DatasetKind.create_fetcher(dataset_kind, dataset, *options)
             continue
