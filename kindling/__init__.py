@@ -120,7 +120,7 @@ _FILES = {
                "ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptObject "
                "ScriptObjectProperty SerializationStorageContext ThroughputBenchmark TracingState fork wait",
     "jit._script_function": "ScriptFunction",
-    "jit._frontend": "CompilationUnit",
+    "jit._compilation_unit": "CompilationUnit",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state thread_safe_generator",
     "autograd.grad_mode": "no_grad enable_grad set_grad_enabled inference_mode",
     "serialization": "save load",

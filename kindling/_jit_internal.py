@@ -1,6 +1,61 @@
-"""What packages use of ``torch._jit_internal``: marks for scripts, and a choice between two functions by a flag."""
+"""Marks for scripts and what else programs say to their compiler, below ``torch.jit``; a choice between two functions by a flag."""
+from kindling import _C
 from kindling._common.eagerly import mark
-from kindling.jit import annotate, export, ignore, is_scripting, is_tracing, unused  # noqa: F401
+
+def is_scripting():
+    """False."""
+    return False
+
+
+def is_tracing():
+    """Whether the function that calls this is being traced."""
+    return _C._is_tracing()
+
+
+def annotate(the_type, the_value):
+    """The value."""
+    return the_value
+
+
+class FunctionModifiers:
+    """What marks would say to a script's compiler."""
+
+    UNUSED = "unused (ignored and replaced with raising of an exception)"
+    IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
+    EXPORT = "export (compile this function even if nothing calls it)"
+    DEFAULT = "default (compile if called from a exported function / forward)"
+    COPY_TO_SCRIPT_WRAPPER = "if this method is not scripted, copy the python method onto the scripted model"
+    _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
+
+
+def _marked(fn, which):
+    target = fn.fget if isinstance(fn, property) else fn
+    target._torchscript_modifier = getattr(FunctionModifiers, which)
+    return fn
+
+
+def ignore(drop=False, **kwargs):
+    """Marks a function or method that scripts call in Python, as it is; with `drop` calls of it raise."""
+    if callable(drop):
+        return _marked(drop, "IGNORE")
+    if not isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+    return lambda fn: _marked(fn, "UNUSED" if drop else "IGNORE")
+
+
+def unused(fn):
+    """Marks a function or method that scripts do not compile: calls of it raise there."""
+    return _marked(fn, "UNUSED")
+
+
+def _drop(fn):
+    return _marked(fn, "_DROP")
+
+
+def export(fn):
+    """Marks a method that is compiled even if nothing calls it."""
+    return _marked(fn, "EXPORT")
+
 
 weak_module = weak_script = weak_script_method = mark("weak_script")
 
@@ -17,6 +72,9 @@ def _overload(func):
     """Declares a signature of a function that follows under the same name; scripts compile the function once for each."""
     _overloads.setdefault(f"{func.__module__}.{func.__qualname__}", []).append(func)
     return func
+
+
+_overload_method = _overload
 
 
 def _overloads_of(func):
@@ -37,17 +95,6 @@ def boolean_dispatch(arg_name, arg_index, default, if_true, if_false, module_nam
     if func_name is not None:
         choose.__name__ = func_name
     return choose
-
-
-class FunctionModifiers:
-    """What marks would say to a script's compiler."""
-
-    UNUSED = "unused (ignored and replaced with raising of an exception)"
-    IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
-    EXPORT = "export (compile this function even if nothing calls it)"
-    DEFAULT = "default (compile if called from a exported function / forward)"
-    COPY_TO_SCRIPT_WRAPPER = "if this method is not scripted, copy the python method onto the scripted model"
-    _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
 
 
 def is_tuple(ann):
@@ -92,3 +139,43 @@ def get_callable_argument_names(fn):
     except Exception:
         return []
     return [name for name, each in parameters.items() if each.kind == each.POSITIONAL_OR_KEYWORD]
+
+
+def isinstance_(obj, target_type):
+    """Whether an object is of a type, the types of what containers hold included: `isinstance(x, List[int])`."""
+    return any(_is(obj, each) for each in (target_type if type(target_type) is tuple else (target_type,)))
+
+
+def _is(obj, kind):
+    arguments = getattr(kind, "__args__", ())
+    if is_union(kind):
+        return any(_is(obj, each) for each in arguments)
+    origin = getattr(kind, "__origin__", None)
+    if kind is None:
+        return obj is None
+    if origin is None:
+        return isinstance(obj, kind)
+    if not isinstance(obj, origin):
+        return False
+    if origin is dict:
+        return all(_is(key, arguments[0]) and _is(value, arguments[1]) for key, value in obj.items())
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return all(_is(each, arguments[0]) for each in obj)
+        return len(obj) == len(arguments) and all(map(_is, obj, arguments))
+    return all(_is(each, arguments[0]) for each in obj)
+
+
+isinstance_.__name__ = isinstance_.__qualname__ = "isinstance"
+
+
+class Attribute(tuple):
+    """A value with the type that scripts take it for, in the ``__init__`` of a module's class."""
+
+    __slots__ = ()
+
+    def __new__(cls, value, type):
+        return tuple.__new__(cls, (value, type))
+
+    value = property(lambda self: self[0])
+    type = property(lambda self: self[1])

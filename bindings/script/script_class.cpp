@@ -787,7 +787,7 @@ PyObject* class_object_of(const Item& item) {
     auto& of = definition_of(item);
     if (of.kind == PyClass::Enum) return PyObject_GetAttrString(of.python_class, item.instance().slots[0].text().c_str());
     if (of.kind == PyClass::Module || of.python_class == Py_None) {
-        Object wrap_instance(checked(import("kindling.jit._recursive", "wrap_object"))), object(checked(object_of_item(item)));
+        Object wrap_instance(checked(import("kindling.jit._script_module", "wrap_object"))), object(checked(object_of_item(item)));
         return PyObject_CallOneArg(wrap_instance.get(), object.get());
     }
     Object made(checked(PyObject_CallMethod(of.python_class, "__new__", "O", of.python_class)));

@@ -26,11 +26,11 @@ _jit_set_nvfuser_enabled, _jit_set_texpr_fuser_enabled, _jit_can_fuse_on_gpu = (
 
 def _jit_override_can_fuse_on_cpu(flag):
     """Whether `graph_for` shows groups of pointwise operators."""
-    kindling._import("kindling.jit._freeze").override_can_fuse_on_cpu(flag)
+    kindling._import("kindling.jit._fusers").override_can_fuse_on_cpu(flag)
 
 
 def _jit_can_fuse_on_cpu():
-    return kindling._import("kindling.jit._freeze").can_fuse_on_cpu()
+    return kindling._import("kindling.jit._fusers").can_fuse_on_cpu()
 
 
 _jit_set_nvfuser_guard_mode = _jit_set_nvfuser_horizontal_mode = _jit_set_nvfuser_single_node_mode = lambda flag: False

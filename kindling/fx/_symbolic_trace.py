@@ -486,9 +486,7 @@ def symbolic_trace(root, concrete_args=None):
         add = relu + 1;  relu = None
         return add
     """
-    from kindling.fx._lazy_graph_module import _make_graph_module
-
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
-    return _make_graph_module(tracer.root, graph, name)
+    return torch.fx.GraphModule(tracer.root, graph, name)

@@ -1,18 +1,10 @@
 """``torch.jit``: functions, modules and classes as scripts, typed programs that run without Python; and traces of functions and modules."""
 from kindling._common import eagerly as _eagerly
+from kindling._jit_internal import (  # noqa: F401
+    Attribute, _drop, _overload, _overload_method, annotate, export, ignore, is_scripting, is_tracing, isinstance_, unused)
 
 builtins_isinstance = isinstance      # this module has one of its own
-
-
-def is_scripting():
-    """False."""
-    return False
-
-
-def is_tracing():
-    """Whether the function that calls this is being traced."""
-    from kindling import _C
-    return _C._is_tracing()
+isinstance = isinstance_
 
 
 def _check_ready(module):
@@ -25,36 +17,6 @@ def _check_ready(module):
             for name, tensor in tensors.items():
                 if tensor is not None and torch.nn.parameter.is_lazy(tensor):
                     raise RuntimeError(f"'{torch.typename(type(each))}' has uninitialized {what} {name}. Did you forget to run a forward pass?")
-
-
-def _marked(fn, which):
-    from kindling._jit_internal import FunctionModifiers
-    target = fn.fget if builtins_isinstance(fn, property) else fn
-    target._torchscript_modifier = getattr(FunctionModifiers, which)
-    return fn
-
-
-def ignore(drop=False, **kwargs):
-    """Marks a function or method that scripts call in Python, as it is; with `drop` calls of it raise."""
-    if callable(drop):
-        return _marked(drop, "IGNORE")
-    if not builtins_isinstance(drop, bool):
-        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
-    return lambda fn: _marked(fn, "UNUSED" if drop else "IGNORE")
-
-
-def unused(fn):
-    """Marks a function or method that scripts do not compile: calls of it raise there."""
-    return _marked(fn, "UNUSED")
-
-
-def _drop(fn):
-    return _marked(fn, "_DROP")
-
-
-def export(fn):
-    """Marks a method that is compiled even if nothing calls it."""
-    return _marked(fn, "EXPORT")
 
 
 def script_method(fn):
@@ -90,26 +52,6 @@ def script_if_tracing(fn):
     return wrapper
 
 
-def _overload(func):
-    from kindling import _jit_internal
-    return _jit_internal._overload(func)
-
-
-_overload_method = _overload
-
-
-class Attribute(tuple):
-    """A value with the type that scripts take it for, in the ``__init__`` of a module's class."""
-
-    __slots__ = ()
-
-    def __new__(cls, value, type):
-        return tuple.__new__(cls, (value, type))
-
-    value = property(lambda self: self[0])
-    type = property(lambda self: self[1])
-
-
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a function to a script: a typed program that runs without Python.
 
@@ -133,13 +75,14 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     import warnings
 
     import kindling as torch
-    from kindling.jit import _classes, _frontend, _recursive
+    from kindling.jit import _classes, _frontend
     if optimize is not None:
         warnings.warn("`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead", FutureWarning, stacklevel=2)
     if builtins_isinstance(obj, _frontend.ScriptFunction_base()):
         return obj
     if builtins_isinstance(obj, torch.nn.Module):
-        if builtins_isinstance(obj, _recursive.script_module_type()):
+        from kindling.jit import _recursive, _script_module
+        if builtins_isinstance(obj, _script_module.ScriptModule):
             return obj
         obj = _recursive.prepared(obj, {})
         try:
@@ -173,15 +116,11 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
             return obj
     if builtins_isinstance(obj, (list, dict)):
         return obj
-    return _recursive.script_object(obj)
+    from kindling.jit import _script_module
+    return _script_module.script_object(obj)
 
 
 enable_onednn_fusion = _eagerly.nothing("enable_onednn_fusion")
-
-
-def annotate(the_type, the_value):
-    """The value."""
-    return the_value
 
 
 def onednn_fusion_enabled():
@@ -191,33 +130,6 @@ def onednn_fusion_enabled():
 
 class strict_fusion(_eagerly.Block):
     """A block in which a script's compiler would say what it could not fuse."""
-
-
-def isinstance(obj, target_type):
-    """Whether an object is of a type, the types of what containers hold included: `isinstance(x, List[int])`."""
-    return any(_is(obj, each) for each in (target_type if type(target_type) is tuple else (target_type,)))
-
-
-def _is(obj, kind):
-    import builtins
-    from kindling._jit_internal import is_union
-    arguments = getattr(kind, "__args__", ())
-    if is_union(kind):
-        return any(_is(obj, each) for each in arguments)
-    origin = getattr(kind, "__origin__", None)
-    if kind is None:
-        return obj is None
-    if origin is None:
-        return builtins.isinstance(obj, kind)
-    if not builtins.isinstance(obj, origin):
-        return False
-    if origin is dict:
-        return all(_is(key, arguments[0]) and _is(value, arguments[1]) for key, value in obj.items())
-    if origin is tuple:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return all(_is(each, arguments[0]) for each in obj)
-        return len(obj) == len(arguments) and all(map(_is, obj, arguments))
-    return all(_is(each, arguments[0]) for each in obj)
 
 
 def _wrap_future(held):
@@ -251,15 +163,18 @@ def __getattr__(name):
     elif name == "Error":
         from kindling._native_names.script import JITException as value
     elif name == "CompilationUnit":
-        from kindling.jit._frontend import CompilationUnit as value
+        from kindling.jit._compilation_unit import CompilationUnit as value
     elif name == "ScriptFunction":
         from kindling.jit._script_function import ScriptFunction as value
     elif name in ("trace", "trace_module", "TracingCheckError", "TracerWarning", "_get_trace_graph", "_script_if_tracing"):
         from kindling.jit import _trace
         value = getattr(_trace, name)
-    elif name in ("freeze", "optimize_for_inference", "run_frozen_optimizations", "optimized_execution", "fuser", "set_fusion_strategy"):
+    elif name in ("freeze", "optimize_for_inference", "run_frozen_optimizations"):
         from kindling.jit import _freeze
         value = getattr(_freeze, name)
+    elif name in ("optimized_execution", "fuser", "set_fusion_strategy"):
+        from kindling.jit import _fusers
+        value = getattr(_fusers, name)
     elif name == "Future":
         value = kindling.futures.Future
     elif name in _CLASSES:

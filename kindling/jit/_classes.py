@@ -42,6 +42,9 @@ def class_of(kind, surroundings=None, more=None):
     return made
 
 
+_frontend.class_of = class_of
+
+
 def _compiles(kind):
     import kindling as torch
     if _frontend.is_ignored(kind) or issubclass(kind, (torch.nn.Module, tuple, list, dict, set, str, int, float, bytes, BaseException)):

@@ -5,8 +5,10 @@ The compiler itself is native (script/); it asks here for names that neither the
 import sys
 import types
 
-from kindling import _C
+from kindling import _C, _jit_internal
 
+# What a class of Python's is in scripts, and one of modules: _classes and _recursive, which stand on this file, put it here.
+class_of = module_class_of = None
 _compiled = {}      # id of a Python function -> (the function, its ScriptFunction)
 
 
@@ -177,11 +179,9 @@ def type_of_annotation(kind, surroundings=None):
     if isinstance(kind, type):
         if issubclass(kind, torch.Tensor):
             return make("Tensor")
-        from kindling.jit import _classes
-        found = _classes.class_of(kind, surroundings)
-        if found is None and issubclass(kind, torch.nn.Module):     # isinstance(self.head, nn.Identity)
-            from kindling.jit import _recursive
-            found = next((made for _, made in _recursive._store.get(kind, ())), None)
+        found = class_of(kind, surroundings)
+        if found is None and module_class_of and issubclass(kind, torch.nn.Module):     # isinstance(self.head, nn.Identity)
+            found = module_class_of(kind)
         return found.type() if found is not None else None
     return None
 
@@ -192,13 +192,8 @@ def ScriptFunction_base():
 
 def is_ignored(function):
     """Whether a mark says that it stays Python's: `ignore`, `unused`."""
-    modifiers = _internal().FunctionModifiers
+    modifiers = _jit_internal.FunctionModifiers
     return getattr(function, "_torchscript_modifier", None) in (modifiers.IGNORE, modifiers.UNUSED, modifiers._DROP)
-
-
-def _internal():
-    from kindling import _jit_internal
-    return _jit_internal
 
 
 def meaning_of(value, of_module):
@@ -228,12 +223,11 @@ def meaning_of(value, of_module):
             return ("builtin", "aten::set_grad_enabled")
         if issubclass(value, BaseException):
             return ("exception", f"{value.__module__}.{value.__qualname__}")
-        from kindling.jit import _classes
-        found = _classes.class_of(value, None)
+        found = class_of(value, None)
         return ("type", found.type()) if found is not None else ("unusable", f"{type(value).__module__}.{type(value).__qualname__}", *_written_in_c(value))
     if isinstance(value, _C._script_function_type(None)):
         return value
-    overloads = _internal()._overloads_of(value)
+    overloads = _jit_internal._overloads_of(value)
     if overloads:
         return ("functions", [compile_overload(value, each) for each in overloads])
     choice = getattr(value, "_chosen_by", None)
@@ -273,9 +267,9 @@ def _forms():
     """Functions that are forms of the language, by their identity."""
     global _known_forms
     if _known_forms is None:
-        from kindling import jit
-        _known_forms = {id(jit.annotate): "annotate", id(jit.isinstance): "isinstance", id(jit.is_scripting): "is_scripting", id(jit.is_tracing): "is_tracing",
-                        id(jit.fork): "fork", id(jit.wait): "wait"}
+        import kindling as torch
+        _known_forms = {id(_jit_internal.annotate): "annotate", id(_jit_internal.isinstance_): "isinstance", id(_jit_internal.is_scripting): "is_scripting",
+                        id(_jit_internal.is_tracing): "is_tracing", id(torch.fork): "fork", id(torch.wait): "wait"}
     return _known_forms
 
 
@@ -327,7 +321,7 @@ def foreign(function, takes_self=False):
         formals.append((each.name, kind, has, each.default if has else None))
     given = signature.return_annotation
     result = _C._script_type("Tensor") if given is inspect.Signature.empty else type_of_annotation(given, surroundings)
-    modifiers = _internal().FunctionModifiers
+    modifiers = _jit_internal.FunctionModifiers
     dropped = getattr(function, "_torchscript_modifier", None) in (modifiers.UNUSED, modifiers._DROP)
     return ("foreign", None if dropped else function, formals, result)
 
@@ -419,51 +413,3 @@ def compile_overload(function, overload):
     made = finish(unit.get(names[0]), function)
     _compiled[id(overload)] = (overload, made)
     return made
-
-
-class CompilationUnit:
-    """Functions of TorchScript's text, by name.
-
-    >>> import kindling as torch
-    >>> unit = torch.jit.CompilationUnit("def double(x):\\n    return x * 2")
-    >>> unit.double(torch.tensor(3))
-    tensor(6)
-    """
-
-    def __init__(self, lang=None, _frames_up=0):
-        self.drop_all_functions()
-        if lang is not None:
-            self.define(lang, _frames_up=_frames_up + 1)
-
-    def define(self, lang, rcb=None, _frames_up=0):
-        """Adds the functions of a text. RuntimeError that shows the line of what is wrong in one."""
-        if rcb is None:
-            frame = sys._getframe(1 + _frames_up)
-            scope = {**frame.f_globals, **frame.f_locals}
-        else:
-            scope = Told(rcb)
-        self._names.compile(lambda: [self._unit.get(name) for name in self._unit.define(lang, "<string>", 1, 0, False)], scope)
-
-    def find_function(self, name):
-        """The function of that name, or None."""
-        return self._unit.get(name)
-
-    def get_functions(self):
-        """All functions, in the order in which they stand."""
-        return [self._unit.get(name) for name in self._unit.names()]
-
-    def drop_all_functions(self):
-        """Forgets all functions."""
-        self._names = Asked()
-        self._unit = _C._script_unit(self._names)
-
-    def set_optimized(self, should_optimize):
-        """Takes the switch and does nothing: what is optimised gives the same results."""
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        function = self._unit.get(name)
-        if function is None:
-            raise AttributeError(f"'CompilationUnit' has no attribute '{name}'")
-        return function

@@ -2,7 +2,7 @@
 import inspect
 import types
 
-from kindling import _C
+from kindling import _C, _jit_internal
 from kindling.jit import _classes, _frontend
 
 _PLAIN = frozenset((
@@ -10,6 +10,16 @@ _PLAIN = frozenset((
     "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called", "_is_full_backward_hook", "_state_dict_hooks", "_state_dict_pre_hooks",
     "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_modules", "_initializing", "dump_patches", "_compiled_call_impl"))
 _store = {}         # a class of modules -> [(what its scripts know of one, its _ScriptClass)]
+# The classes in Python of what is made here: _script_module, which stands on this file, puts them here.
+ScriptModule = RecursiveScriptModule = None
+
+
+def _class_of(kind):
+    """A class of scripts that one of modules has become; None if none has been."""
+    return next((made for _, made in _store.get(kind, ())), None)
+
+
+_frontend.module_class_of = _class_of
 
 
 def check_ready(module):
@@ -86,7 +96,7 @@ class _Kind:
             return _frontend.type_of_annotation(kind, surroundings)
 
         def infer(name, value):
-            if isinstance(value, _attribute_type()):
+            if isinstance(value, _jit_internal.Attribute):
                 return _frontend.type_of_annotation(value.type, surroundings)
             return declared(name) or _C._script_infer(value)
 
@@ -120,7 +130,7 @@ class _Kind:
                 self.constants.update((name, value) for name, value in each.__dict__.items()
                                       if isinstance(value, (bool, int, float, str)) and not name.startswith("__") and name not in _PLAIN and name not in module.__dict__)
         for name, method in statics(self.kind):
-            overloads = _frontend._internal()._overloads_of(method) if isinstance(method, types.FunctionType) else None
+            overloads = _jit_internal._overloads_of(method) if isinstance(method, types.FunctionType) else None
             if overloads:
                 self.overloads[name] = [f"{name}__{i}" for i in range(len(overloads))]
         for name, value in module.__dict__.items():
@@ -229,7 +239,7 @@ def _late(function):
 
 def class_of_module(module, share=True):
     """The class of scripts for a module: one for all modules that differ in nothing that a script knows."""
-    if isinstance(module, script_module_type()) and "_c" in module.__dict__:
+    if isinstance(module, ScriptModule) and "_c" in module.__dict__:
         return module._c._class()
     within = _within if share else None
     if within is not None and id(module) in within:
@@ -273,7 +283,7 @@ def _add_methods(kind, made):
     """The texts of what is compiled for every object: overloads, properties, and a container's length."""
     for name, names in kind.overloads.items():
         method = method_of(kind.kind, name)
-        for given, overload in zip(names, _frontend._internal()._overloads_of(method)):
+        for given, overload in zip(names, _jit_internal._overloads_of(method)):
             text, file, line, begin = _frontend.source_of(method)
             made.define(given, text, file, line, begin, True, _frontend.Surroundings(method), _frontend.defaults_of(overload), _frontend.source_of(overload))
         made.add_overloads(name, names)
@@ -315,7 +325,7 @@ def methods_to_compile(module):
         names.append("forward")
     elif isinstance(own, (types.FunctionType, types.MethodType)) and own.__name__ != "_forward_unimplemented":
         names.append("forward")
-    modifiers = _frontend._internal().FunctionModifiers
+    modifiers = _jit_internal.FunctionModifiers
     for name, method in statics(kind):
         if getattr(method, "_torchscript_modifier", None) == modifiers.EXPORT and name not in names:
             names.append(name)
@@ -330,7 +340,7 @@ def prepared(module, known):
     if id(module) not in known:
         ready = module.__prepare_scriptable__() if hasattr(module, "__prepare_scriptable__") else module
         known[id(module)] = ready
-        if not isinstance(ready, script_module_type()):
+        if not isinstance(ready, ScriptModule):
             for name, below in ready._modules.items():
                 if below is not None:
                     ready._modules[name] = prepared(below, known)
@@ -355,10 +365,10 @@ def _script_module(module, methods, share, made):
     below = {}
     for name, kind, what in made.attributes():
         value = getattr(module, name)
-        if isinstance(value, _attribute_type()):
+        if isinstance(value, _jit_internal.Attribute):
             value = value.value
         if name in module._modules and value is not None:
-            scripted = value if isinstance(value, script_module_type()) else script_module(value, _promised(kind) or methods)
+            scripted = value if isinstance(value, ScriptModule) else script_module(value, _promised(kind) or methods)
             below[name] = scripted
             held.setattr(name, scripted._c)
         else:
@@ -376,7 +386,7 @@ def _script_module(module, methods, share, made):
                 made.method(name)
         _add_hooks(module, made)
         _compiled.add(key)
-    return _module_type()._construct(held, below, module)
+    return RecursiveScriptModule._construct(held, below, module)
 
 
 def _promised(kind):
@@ -387,7 +397,7 @@ def _promised(kind):
 
 def _overload_names(module):
     return {name: [f"{name}__{i}" for i in range(len(overloads))] for name, method in statics(type(module)) if isinstance(method, types.FunctionType)
-            for overloads in [_frontend._internal()._overloads_of(method)] if overloads}
+            for overloads in [_jit_internal._overloads_of(method)] if overloads}
 
 
 def _add_hooks(module, made):
@@ -399,33 +409,3 @@ def _add_hooks(module, made):
                 raise RuntimeError(f"{what} '{hook.__name__}' on {type(module).__name__} has at least two different python definitions. Please use unique names for all hooks.")
             _classes.add_method(made, hook.__name__, hook)
             made.add_hook(made.hook(hook.__name__), before)
-
-
-def script_module_type():
-    from kindling.jit._script_module import ScriptModule
-    return ScriptModule
-
-
-def _module_type():
-    from kindling.jit._script_module import RecursiveScriptModule
-    return RecursiveScriptModule
-
-
-def script_object(value):
-    """The compiled object of an object of a plain class: a copy."""
-    from kindling.jit._script_module import RecursiveScriptClass
-    if _classes.class_of(type(value)) is None:
-        raise RuntimeError(f"scripts can make nothing of an object of {type(value)}")
-    return RecursiveScriptClass(_classes.object_of(value))
-
-
-def _attribute_type():
-    from kindling.jit import Attribute
-    return Attribute
-
-
-def wrap_object(held):
-    """The module in Python for an object of scripts."""
-    kind = held._class()
-    below = {name: held.getattr(name) for name, _, what in kind.attributes() if what == "module"}
-    return _module_type()._construct(held, below, None)

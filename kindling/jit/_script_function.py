@@ -23,8 +23,8 @@ class ScriptFunction(_C._script_function_type(None)):
     def graph_for(self, *args, **kwargs):
         """The graph that runs for these arguments."""
         self(*args, **kwargs)
-        from kindling.jit import _freeze
-        return _freeze.graph_for(self)
+        from kindling.jit import _fusers
+        return _fusers.graph_for(self)
 
     def save(self, *args, **kwargs):
         raise NotImplementedError("torch.jit.ScriptFunction.save: programs cannot be saved yet")
@@ -62,14 +62,14 @@ class ScriptMethod(_C._script_method_type(None)):
 
     @property
     def code_with_constants(self):
-        from kindling.jit import _freeze
-        return _freeze.code_with_constants(self._function)
+        from kindling.jit import _fusers
+        return _fusers.code_with_constants(self._function)
 
     def graph_for(self, *args, **kwargs):
         """The graph that runs for these arguments."""
         self(*args, **kwargs)
-        from kindling.jit import _freeze
-        return _freeze.graph_for(self)
+        from kindling.jit import _fusers
+        return _fusers.graph_for(self)
 
 
 ScriptMethod.__module__, ScriptMethod.__qualname__ = "torch._C", "ScriptMethod"

@@ -1,5 +1,6 @@
 """Scripted modules in Python: nn.Module over an object of scripts, which holds its parameters, buffers and attributes."""
-from kindling.jit import _recursive
+from kindling import _jit_internal
+from kindling.jit import _classes, _recursive
 from kindling.nn.modules.module import Module
 
 
@@ -197,10 +198,10 @@ class ScriptModule(Module):
         raise NotImplementedError("torch.jit.ScriptModule.save_to_buffer: programs cannot be saved yet")
 
     def __copy__(self):
-        return _recursive.wrap_object(self._c.__copy__())
+        return wrap_object(self._c.__copy__())
 
     def __deepcopy__(self, memo):
-        return _recursive.wrap_object(self._c.__deepcopy__(memo))
+        return wrap_object(self._c.__deepcopy__(memo))
 
     def __reduce_ex__(self, protocol):
         import pickle
@@ -290,7 +291,7 @@ def _take_python(self, kind, original):
     for name, method in _recursive.statics(kind):
         if isinstance(method, types.FunctionType) and _frontend.is_ignored(method):
             self.__dict__[name] = types.MethodType(method, self)
-        elif isinstance(method, types.FunctionType) and getattr(method, "_torchscript_modifier", None) == _frontend._internal().FunctionModifiers.COPY_TO_SCRIPT_WRAPPER:
+        elif isinstance(method, types.FunctionType) and getattr(method, "_torchscript_modifier", None) == _jit_internal.FunctionModifiers.COPY_TO_SCRIPT_WRAPPER:
             self.__dict__[name] = types.MethodType(method, self)
     if original is None:
         for name, value in self._c._class().constants().items():
@@ -374,3 +375,20 @@ RecursiveScriptClass.__hash__ = object.__hash__
 
 for _each in (ScriptModule, RecursiveScriptModule, TracedModule, TopLevelTracedModule):
     _each.__module__ = "torch.jit"
+
+
+def script_object(value):
+    """The compiled object of an object of a plain class: a copy."""
+    if _classes.class_of(type(value)) is None:
+        raise RuntimeError(f"scripts can make nothing of an object of {type(value)}")
+    return RecursiveScriptClass(_classes.object_of(value))
+
+
+def wrap_object(held):
+    """The module in Python for an object of scripts."""
+    kind = held._class()
+    below = {name: held.getattr(name) for name, _, what in kind.attributes() if what == "module"}
+    return RecursiveScriptModule._construct(held, below, None)
+
+
+_recursive.ScriptModule, _recursive.RecursiveScriptModule = ScriptModule, RecursiveScriptModule

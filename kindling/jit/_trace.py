@@ -122,7 +122,7 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
 
 
 def _trace_impl(func, example_inputs, check_trace, check_inputs, check_tolerance, strict, outplace, module_class, by_name, store_inputs):
-    from kindling.jit import ScriptModule
+    from kindling.jit._script_module import ScriptModule
     if isinstance(func, ScriptModule):
         warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.", stacklevel=3)
         return func
