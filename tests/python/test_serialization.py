@@ -426,7 +426,7 @@ def test_killed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.pt"
     kindling.save({"x": kindling.ones(3)}, path)
     program = (f"import kindling, os, signal\n"
-               f"from kindling import _zip\n"
+               f"from kindling._saving import zip as _zip\n"
                f"emit = _zip.Writer._emit\n"
                f"def kill(self, data):\n"
                f"    emit(self, data)\n"
@@ -436,7 +436,7 @@ def test_killed_save_leaves_the_old_file(tmp_path):
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path)
     assert done.returncode == -9
     assert kindling.load(path)["x"].tolist() == [1, 1, 1]
-    from kindling import serialization
+    from kindling._saving import files
     descriptor = files.open_unnamed(str(tmp_path))
     if descriptor is not None:  # a file system that has files without names: nothing else is left
         os.close(descriptor)
@@ -444,8 +444,8 @@ def test_killed_save_leaves_the_old_file(tmp_path):
 
 
 def test_save_where_files_need_names(tmp_path, monkeypatch):
-    from kindling import serialization
-    monkeypatch.setattr(serialization, "_open_unnamed", lambda folder: None)
+    from kindling._saving import files
+    monkeypatch.setattr(files, "open_unnamed", lambda folder: None)
     path = tmp_path / "a.pt"
     for value in (1, 2):
         kindling.save(value, path)
