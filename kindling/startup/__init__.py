@@ -45,7 +45,7 @@ def load_ipython_extension(shell):
         import shlex
         import subprocess
 
-        from kindling.startup import cli
+        from . import cli
 
         words = shlex.split(line)
         try:
@@ -57,7 +57,7 @@ def load_ipython_extension(shell):
             for _ in words[: len(words) - len(rest)]:
                 code = re.sub(r"""^\s*("[^"]*"|'[^']*'|[^\s"'])+\s*""", "", code)
             words[len(words) - len(rest) :] = ["-c", code]
-        done = subprocess.run([sys.executable, "-m", "kindling", "startup", *words], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-m", __spec__.name, *words], capture_output=True, text=True)
         print(done.stderr + done.stdout, end="")
 
     shell.register_magic_function(kindling_startup, magic_kind="line", magic_name="kindling_startup")

@@ -45,9 +45,9 @@ def reports():
 
     from pkgutil import iter_modules
 
-    from kindling.startup import formats
+    from . import formats
 
-    return [import_module(f"kindling.startup.formats.{found.name}") for found in iter_modules(formats.__path__)]
+    return [import_module(f"{formats.__name__}.{found.name}") for found in iter_modules(formats.__path__)]
 
 
 def complain(message):
@@ -121,7 +121,7 @@ def command_of(words):
 
 def deliver(data, options, modules):
     """Write the JSON and the reports that were asked for; the first status of theirs that is not 0."""
-    from kindling.startup import formats, model
+    from . import formats, model
 
     status = 0
     try:
@@ -149,7 +149,7 @@ def deliver(data, options, modules):
 
 def main(argv):
     """Run the command; leaves through SystemExit with its status."""
-    from kindling.startup import cold, formats, measure, record, registrations, stacks
+    from . import cold, formats, measure, record, registrations, stacks
 
     modules = reports()
     options = parse(argv, modules)

@@ -65,7 +65,7 @@ def resident(file, size):
 
 def measure(program, data, repeat):
     """Add runs of the kinds ``cold`` and ``bytecode-cold`` to the measurement, and what could be evicted."""
-    from kindling.startup.model import statistics
+    from .model import statistics
 
     paths = files(data)
     runs = {"cold": [], "bytecode-cold": []}

@@ -3,7 +3,7 @@
 import os
 from time import perf_counter
 
-from kindling.startup import measure, model
+from . import measure, model
 
 LEAST_MS = 10.0  # an import that costs less is not tried
 

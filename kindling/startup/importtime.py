@@ -2,8 +2,8 @@
 
 import sys
 
-from kindling.startup import model, record
-from kindling.startup.formats import Refused
+from . import model, record
+from .formats import Refused
 
 MARK = "import time:"
 

@@ -8,12 +8,17 @@ import tempfile
 import threading
 from time import perf_counter_ns
 
-import kindling
-
 HERE = os.path.dirname(os.path.abspath(__file__))  # perhaps inside the pack
-# Beside the extension module: in an editable installation that is another folder than the sources'.
-NATIVE = os.path.dirname(os.path.abspath(getattr(kindling._C, "__file__", os.path.join(kindling.__path__[0], "_C"))))
-LIBRARIES = [os.path.join(NATIVE, f"libkindling_startup{what}.so") for what in ("", "_threads")]
+
+
+def _libraries():
+    """The audit libraries. They are in one of the folders of the package that this one is in: an editable installation has several."""
+    around = sys.modules.get((__spec__.parent or "").rpartition(".")[0])
+    every = [[os.path.join(folder, f"libkindling_startup{what}.so") for what in ("", "_threads")] for folder in (*getattr(around, "__path__", ()), HERE)]
+    return next((each for each in every if os.path.exists(each[0])), every[0])
+
+
+LIBRARIES = _libraries()
 
 
 class StartupError(Exception):

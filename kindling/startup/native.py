@@ -3,7 +3,7 @@
 import os
 import struct
 
-from kindling.startup.elf import KINDS, Elf
+from .elf import KINDS, Elf
 
 SEARCH, OPEN, ACTIVITY, INIT, INIT_END, PREINIT, CLOSE, THREAD, SAMPLE, SELF = range(1, 11)
 _CONSISTENT, _ADD = 0, 1

@@ -5,7 +5,7 @@ import platform
 import sys
 from time import perf_counter
 
-from kindling.startup import measure, model, parse
+from . import measure, model, parse
 
 
 # Without --repeat: at least so many rounds, and on until so many seconds or rounds are over. Short programs need more of
@@ -68,7 +68,7 @@ def build(program, runs, best, details, command):
     leave = (best.end - (recording.end + recording.lost)) / 1e6 if recording.end else 0.0
     tops = sum(row["cumulative_ms"] for row in rows if row["parent"] is None)
     if program.native and best.native:
-        from kindling.startup import native
+        from . import native
 
         libraries, notes = native.libraries(best.native, recording)
         native_threads = native.threads(details.native or b"", detail)

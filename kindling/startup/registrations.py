@@ -7,7 +7,7 @@ in the measurement, a Python file's the self time of its module, of which regist
 import os
 import re
 
-from kindling.startup import model, parse
+from . import model, parse
 
 _KERNEL = re.compile(r"(\w+)(?:\[alias\])?( \(inactive\))?: registered at (.*?)(?::(\d+))? :: ")
 

@@ -1,8 +1,8 @@
 """The measurement as spans that nest and follow each other, for the formats that draw: imports, with the parts of the
 libraries inside the imports that loaded them."""
 
-from kindling.startup import model
-from kindling.startup.formats import title
+from . import model
+from .formats import title
 
 
 class Span:

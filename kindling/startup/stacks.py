@@ -8,9 +8,9 @@ import os
 import struct
 from bisect import bisect_left, bisect_right
 
-from kindling.startup import native, parse, unwind
-from kindling.startup.elf import Elf
-from kindling.startup.measure import LIBRARIES
+from . import native, parse, unwind
+from .elf import Elf
+from .measure import LIBRARIES
 
 OWN = os.path.basename(LIBRARIES[0]) + "+"  # between the loader and a constructor
 

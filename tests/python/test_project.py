@@ -287,6 +287,47 @@ def test_includes_point_one_way():
     assert wrong == []
 
 
+def python_imports():
+    """{module of the package: modules of the package that its import statements name, wherever they stand}; faces count by what they import."""
+    import ast
+
+    files = {}
+    for path in sources(".py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if parts[0] == "kindling":
+            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found = {}
+    for name, path in files.items():
+        named = found[name] = set()
+        package = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                named |= {each.name for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                home = ".".join([*package[:len(package) - node.level + 1], *filter(None, [node.module])]) if node.level else node.module
+                named |= {f"{home}.{each.name}" if f"{home}.{each.name}" in files else home for each in node.names}
+        named &= files.keys() - {name}
+    return found
+
+
+def test_python_imports_go_round_in_no_circle():
+    """What is imported late counts too. Modules are taken away that import nothing of what is left; circles stay."""
+    left = python_imports()
+    while free := {name for name, named in left.items() if not named & left.keys()}:
+        left = {name: named for name, named in left.items() if name not in free}
+    wanted = set()
+    while extra := {name for name in left if name not in wanted and not any(name in named for each, named in left.items() if each not in wanted)}:
+        wanted |= extra     # what only imports a circle
+    assert {name: sorted(named & left.keys()) for name, named in left.items() if name not in wanted} == {}
+
+
+def test_the_profiler_of_starts_imports_nothing_of_the_framework():
+    """It could be a distribution of its own."""
+    for name, named in python_imports().items():
+        if name.startswith("kindling.startup"):
+            assert all(each.startswith("kindling.startup") for each in named), name
+
+
 def test_every_folder_says_what_it_is():
     paths = sources(".h", ".cpp", ".py", ".sh")
     folders = {path.parent for path in paths if path.parent != ROOT and "_as_torch" not in path.parts}

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from kindling.startup.model import statistics
+from ..model import statistics
 
 OPTIONS = [
     ("--advise", None, "try for longer which imports could be deferred, and environment variables one by one"),
@@ -54,7 +54,7 @@ VARIABLES = [
 
 def improve(data, options, program):
     """Measure what could be deferred, and with --advise the environment variables."""
-    from kindling.startup import deferral
+    from .. import deferral
 
     leave, thorough = data["exit"], "--advise" in options.given
     if leave["timed_out"] or leave["signal"] or "--no-advice" in options.given:

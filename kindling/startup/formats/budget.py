@@ -6,7 +6,7 @@ Times are ratios to an empty interpreter, so that a file made on one machine mea
 import sys
 from fnmatch import fnmatchcase
 
-from kindling.startup import model
+from .. import model
 
 OPTIONS = [
     ("--budget", "FILE", "compare with the limits in FILE (TOML); exit status 3 and a list where they do not hold"),

@@ -2,8 +2,8 @@
 
 import sys
 
-from kindling.startup import model
-from kindling.startup.formats import Refused, limits
+from .. import model
+from . import Refused, limits
 
 OPTIONS = [("--diff", "OLD.json", "what changed since a measurement stored by --json; colours --html, too")]
 

@@ -2,8 +2,8 @@
 
 import json
 
-from kindling.startup import model, spans
-from kindling.startup.formats import diff, put, title
+from .. import model, spans
+from . import diff, put, title
 
 OPTIONS = [("--html", "FILE", "a page to look at it in a browser, in one file; with --diff, coloured by change")]
 STANDARD = "(standard library)"
@@ -17,7 +17,7 @@ def write(data, options):
 
 def page(data, before=None, name=None):
     """The page as one string; ``before`` is an older measurement to compare with, from the file ``name``."""
-    from kindling.startup.page import PAGE
+    from ..page import PAGE
 
     # Inside <script>, HTML looks for no entities, only for its end.
     text = json.dumps(content(data, before, name), separators=(",", ":")).replace("<", "\\u003c")

@@ -1,7 +1,7 @@
 """``--from-log FILE`` and ``--from-json FILE``: every report of what was measured before, nothing is run."""
 
-from kindling.startup import cli, model
-from kindling.startup.formats import Refused
+from .. import cli, model
+from . import Refused
 
 OPTIONS = [
     (
@@ -21,7 +21,7 @@ def standalone(options):
     if options.words:
         raise Refused(f"--from-{'log' if log else 'json'} runs nothing, so {options.words[0]!r} is too much")
     if log:
-        from kindling.startup import importtime
+        from .. import importtime
 
         data = importtime.read(log)
     else:

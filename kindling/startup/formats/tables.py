@@ -2,8 +2,8 @@
 
 import io
 
-from kindling.startup import model
-from kindling.startup.formats import Refused, limits, put, title
+from .. import model
+from . import Refused, limits, put, title
 
 OPTIONS = [
     (
@@ -62,7 +62,7 @@ def csv_text(columns, rows):
 
 def markdown(data, above, top):
     """The report as one string of Markdown."""
-    from kindling.startup.formats.terminal import heading
+    from .terminal import heading
 
     lines = [f"# Start of {code(title(data))}", ""]
     lines += [f"- {words(line.strip())}" for line in list(heading(data))[1:]]

@@ -2,8 +2,8 @@
 
 import sys
 
-from kindling.startup import model
-from kindling.startup.formats import limits, title
+from .. import model
+from . import limits, title
 
 OPTIONS = [
     ("--above", "TIME", "only what costs more than TIME, such as 100ms or 0.2s (default 1ms)"),
@@ -55,11 +55,11 @@ def text(data, above, top):
                 if item["ms"] >= above:
                     say(f"{'':18}{item['ms']:8.2f}           {item['symbol']}")
     if data["registrations"]:
-        from kindling.startup import registrations
+        from .. import registrations
 
         lines += registrations.text(data["registrations"], top)
     if data["native_stacks"]:
-        from kindling.startup import stacks
+        from .. import stacks
 
         lines += stacks.text(data["native_stacks"], top)
     for name, key, form in SMALL:

@@ -2,8 +2,8 @@
 
 import json
 
-from kindling.startup import spans
-from kindling.startup.formats import put, title
+from .. import spans
+from . import put, title
 
 OPTIONS = [
     ("--speedscope", "FILE", "imports and libraries over time for speedscope.app"),
