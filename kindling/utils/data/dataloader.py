@@ -6,6 +6,8 @@ from kindling.utils.data.dataset import IterableDataset
 from kindling.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
+for _each in (_BaseDataLoaderIter, _DatasetKind, _SingleProcessDataLoaderIter):     # where PyTorch has them
+    _each.__module__ = __name__
 
 
 def __getattr__(name):
