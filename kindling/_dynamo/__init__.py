@@ -4,7 +4,6 @@ import sys
 import kindling
 from kindling import compiler as _compiler
 from kindling._common import eagerly as _eagerly
-from kindling._dynamo.backends.registry import lookup_backend, register_backend  # noqa: F401
 from kindling.compiler import is_compiling, list_backends, set_stance  # noqa: F401
 
 disable = _compiler.disable
@@ -90,6 +89,9 @@ def __getattr__(name):
     if name == "OptimizedModule":
         from kindling._compile import _optimized_module
         return _optimized_module()
+    if name in ("lookup_backend", "register_backend"):
+        from kindling._dynamo.backends import registry
+        return globals().setdefault(name, getattr(registry, name))
     if name in ("backends", "config", "eval_frame", "exc", "external_utils", "testing", "utils"):
         return kindling._import(f"kindling._dynamo.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
