@@ -65,6 +65,9 @@ Part& Part::unfold(int64_t dimension, int64_t size, int64_t step) {
     KINDLING_CHECK(Runtime, size <= length, "maximum size for tensor at dimension %zu is %ld but size is %ld", at, length, size);
     KINDLING_CHECK(Runtime, step > 0, "step is %ld but must be > 0", step);
     if (dim()) {
+        const auto wrapped = static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(step));
+        KINDLING_CHECK(Runtime, wrapped >= 0, "as_strided: Negative strides are not supported at the moment, got a step of %ld times %ld",
+                       step, stride);
         sizes[at] = (length - size) / step + 1;
         strides[at] = stepped(stride, step);
     }

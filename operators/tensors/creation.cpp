@@ -547,8 +547,11 @@ OPERATORS(creation) {
                     spaces(call, a, steps == 1 ? a : b, steps == 1 ? 0.0 : (b - a) / static_cast<double>(steps - 1), steps, inner, true);
                 } else if (steps == 1) spaces_one(call, Scalar(std::pow(base, start.to_double())));
                 else {
-                    const double a = as_held(start, dtype).real(), b = as_held(end, dtype).real(),
-                                 apart = as_held(Scalar(b - a), is_integral(dtype) ? DType::Float64 : dtype).real();
+                    const double a = as_held(start, dtype).real(), b = as_held(end, dtype).real();
+                    double apart = is_integral(dtype) ? b - a : as_held(Scalar(b - a), dtype).real();
+                    if (dtype == DType::Int64) // wraps, as in PyTorch
+                        apart = static_cast<double>(
+                            static_cast<int64_t>(static_cast<uint64_t>(end.to_int()) - static_cast<uint64_t>(start.to_int())));
                     spaces(call, a, b, apart / static_cast<double>(steps - 1), steps, inner, false);
                 }
                 call.number(inner, std::complex<double>(base));

@@ -44,6 +44,7 @@ torch.conv3d(torch.ones(3, 3, 5, 5, 5, dtype=torch.int64), torch.ones(3, 3, 2, 2
 torch.nn.utils.rnn.pad_sequence([torch.ones(2, 2, 2, 2).contiguous(memory_format=torch.channels_last)])
 """
 VALUES = """
+torch.logspace(2, -9223372036854775807, 4, dtype=torch.int64)
 torch.ones(1, 3).squeeze_(torch.tensor(False))
 torch.arange(6.).reshape(2, 3).sum([torch.tensor([True])])
 torch.arange(3.).flip(torch.tensor([[False]]))
@@ -140,6 +141,7 @@ torch.pdist(torch.zeros(3, 0), float('inf'))
 torch.pdist(torch.zeros(3, 0), 2)
 """
 REFUSED = """
+torch.ones(3, 3).unfold(0, 2, 2 ** 62)
 torch.embedding_renorm_(torch.ones(1, 0, dtype=torch.int16), torch.tensor([0]), 1., 2.)
 torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), torch.tensor([[0, 1]]))
 torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), torch.tensor([0, 1, 1]))
