@@ -99,6 +99,8 @@ public:
     Instance& instance() const { return *static_cast<Instance*>(object_); }
     Object* object() const { return object_; }
     TensorImpl* tensor_impl() const { return tag_ == Tag::Tensor ? tensor_ : nullptr; }
+    /// Where the number of a Bool, Int or Float lies: loops in machine code read and write those of lists in place.
+    const int64_t* number_place() const { return &integer_; }
     bool same_object(const Item& other) const { return tag_ == other.tag_ && integer_ == other.integer_; }
     TypeRef type() const;
 

@@ -1,5 +1,6 @@
 // script/run/loop_lowering.cpp: from a loop of a graph to scalar SSA. A value of the graph is a number, an element that was computed (a
-// tensor of no dimension), or a view into a tensor that came in: an offset, sizes and strides. Reading a view of no dimension is a load.
+// tensor of no dimension), a list that came in, or a view into a tensor that came in: an offset, sizes and strides. Reading a view of no
+// dimension is a load.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -35,9 +36,12 @@ struct View {
 };
 
 struct Abstract {
-    enum Kind : uint8_t { Nothing, Int, Float, Bool, Element, Viewed, Row, Known, List } kind = Nothing;
-    Word word;                    // of a row: its length
-    DType dtype = DType::None;    // of an element, of a row
+    // List: one that the loop makes, of known length; Array: one that came in, whose items are numbers.
+    enum Kind : uint8_t { Nothing, Int, Float, Bool, Element, Viewed, Row, Known, List, Array } kind = Nothing;
+    Word word;                    // of a row, of an array: its length
+    DType dtype = DType::None;    // of an element, of a row, of what an array holds
+    Word data;                    // of an array: the place of its first number
+    bool of_lists = false;        // of an array: its items are lists of numbers
     std::function<Word(Word)> at; // of a row that was computed: its elements, which are computed where they are used,
     size_t stores = 0;            //   so nothing may have been written since
     std::shared_ptr<View> view;
@@ -82,6 +86,12 @@ double call_tanh(double a) noexcept { return std::tanh(a); }
 double call_atan(double a) noexcept { return std::atan(a); }
 double call_atan2(double a, double b) noexcept { return std::atan2(a, b); }
 double call_mod(double a, double b) noexcept { return std::fmod(a, b); }
+/// Of a list, which comes as what its item holds: where its first number is, and how many there are.
+int64_t* call_numbers(int64_t list) noexcept {
+    std::vector<Item>& items = reinterpret_cast<Item::Items*>(list)->items;
+    return items.empty() ? nullptr : const_cast<int64_t*>(items[0].number_place());
+}
+int64_t call_length(int64_t list) noexcept { return static_cast<int64_t>(reinterpret_cast<Item::Items*>(list)->items.size()); }
 /// Sums in the order of every other sum of as many numbers.
 float call_sum32(const float* values, int64_t count) noexcept {
     float sum = 0;
@@ -185,6 +195,13 @@ private:
                 }
                 break;
             }
+            case TypeKind::List:
+                made.kind = Abstract::Array;
+                made.dtype = listed(value->type);
+                made.of_lists = value->type->element()->is(TypeKind::List);
+                made.data = b_.parameter(ScalarType::Address);
+                made.word = b_.parameter(ScalarType::I64);
+                break;
             default: refuse(loop_, "it needs a value of type " + str(value->type));
             }
             values_[value] = made;
@@ -417,6 +434,7 @@ private:
         if (a.kind != c.kind) return false;
         if (a.kind == Abstract::Viewed) return a.view == c.view;
         if (a.kind == Abstract::Known) return a.known == c.known;
+        if (a.kind == Abstract::Array) return a.data.id == c.data.id;
         return a.kind == Abstract::Nothing;
     }
     scalar::Variable variable_for(const Abstract& a) {
@@ -645,6 +663,12 @@ private:
     // ---- lists and known things
 
     Abstract of_lists(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
+        if (a[0].kind == Abstract::Array) {
+            if (name == "len") return number(Abstract::Int, a[0].word);
+            if ((name == "__getitem__" || name == "select") && a.size() == 2 && a[1].kind == Abstract::Int) return get(a[0], a[1], node);
+            if (name == "_set_item" && a.size() == 3 && !a[0].of_lists && a[1].kind == Abstract::Int && a[2].number())
+                return set(a[0], a[1], a[2], node);
+        }
         if (name == "tensor" && a[0].number()) return new_element(node, a);
         if ((name == "min" || name == "max") && a.size() == 1 && a[0].kind == Abstract::List && !a[0].parts.empty() &&
             a[0].parts[0].kind == Abstract::Int) {
@@ -661,6 +685,36 @@ private:
         }
         if (name == "len" && a[0].kind == Abstract::List) return number(Abstract::Int, b_.integer(static_cast<int64_t>(a[0].parts.size())));
         refuse(node, node->kind + " of " + str(node->inputs[0]->type) + " is nothing that loops over elements know");
+    }
+    /// Where the number of an array lies, in steps of 8 bytes from the first: an item has 16.
+    Word place(const Abstract& array, const Abstract& index, const Node* node) {
+        const int32_t code = exit(node, LoweredLoop::Exit::Message, {}, "list index out of range");
+        std::vector<Word> words;
+        append_state(words);
+        const Word checked = b_.python_index(index.word, array.word, code, words.data(), words.size());
+        return b_.add(checked, checked);
+    }
+    Abstract get(const Abstract& array, const Abstract& index, const Node* node) {
+        if (array.of_lists) { // which lists it holds is never changed by a loop
+            const Word object = b_.load(Memory::I64, array.data, place(array, index, node), 8, 0, scalar::constant_region);
+            Abstract made = array;
+            made.of_lists = false;
+            made.data = b_.call(scalar::callee("numbers", call_numbers, scalar::Effect::Pure), {object});
+            made.word = b_.call(scalar::callee("length", call_length, scalar::Effect::Pure), {object});
+            return made;
+        }
+        const bool real = array.dtype == DType::Float64;
+        const Word word = b_.load(real ? Memory::F64 : Memory::I64, array.data, place(array, index, node), 8, 0, list_region);
+        if (array.dtype == DType::Bool) return number(Abstract::Bool, b_.binary(scalar::Op::Ne, word, b_.integer(0)));
+        return number(real ? Abstract::Float : Abstract::Int, word);
+    }
+    Abstract set(const Abstract& array, const Abstract& index, const Abstract& given, const Node* node) {
+        const bool real = array.dtype == DType::Float64;
+        if ((given.kind == Abstract::Float) != real || (given.kind == Abstract::Bool) != (array.dtype == DType::Bool))
+            refuse(node, "a number of another type is put into a list");
+        b_.store(real ? Memory::F64 : Memory::I64, array.data, place(array, index, node), 8, 0, real ? given.word : to_i64(given),
+                 list_region);
+        return array;
     }
     /// aten::tensor(number, dtype, device, requires_grad)
     Abstract new_element(const Node* node, const std::vector<Abstract>& a) {
@@ -1051,7 +1105,7 @@ private:
     std::vector<std::pair<const Node*, size_t>> by_value_;
     scalar::Function made_;
     scalar::Builder b_;
-    static constexpr scalar::Region scratch_region = 0x7FFF;
+    static constexpr scalar::Region scratch_region = 0x7FFF, list_region = 0x7FFE; // two lists may be the same one
     scalar::Variable ran_;
     Word scratch_; // where rows are computed, for sums
     std::unordered_map<int, Word> sizes_;

@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t few_rounds = 64;
 
 bool takes(TypeRef type) {
-    return type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) || type->is(TypeKind::Tensor);
+    return listed(type) != DType::None || type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) ||
+           type->is(TypeKind::Tensor);
 }
 
 /// Whether a node might be lowered, by its kind alone: what stands here is a guess that costs nothing, `lower_loop` decides.
@@ -71,6 +72,15 @@ void find_operators(const Block* block, std::vector<const kindling::Operator*>& 
     }
 }
 
+bool has_loop(const Block* block) {
+    for (const Node* node = block->first(); node != block->end; node = node->next) {
+        if (node->is("prim::Loop")) return true;
+        for (const Block* inner : node->blocks)
+            if (has_loop(inner)) return true;
+    }
+    return false;
+}
+
 struct Extent {
     uintptr_t from, to;
 };
@@ -105,6 +115,20 @@ void store_number(const Tensor& tensor, scalar::Slot slot) {
 
 Item item_of(char kind, scalar::Slot slot) { return kind == 'f' ? Item(slot.f) : kind == 'b' ? Item(slot.i != 0) : Item(slot.i); }
 
+/// Whether a list is worth reading in place: its items are looked at once for each call of the loop, since one of floats may hold ints.
+/// `most`: how many items may be looked at yet.
+bool holds(const Item& list, TypeRef type, int64_t& most) {
+    if (!list.is(Item::Tag::List)) return false;
+    const std::vector<Item>& items = list.items();
+    if ((most -= static_cast<int64_t>(items.size())) < 0) return false;
+    const TypeRef element = type->element();
+    if (element->is(TypeKind::List))
+        return std::all_of(items.begin(), items.end(), [&](const Item& item) { return holds(item, element, most); });
+    const DType dtype = listed(type);
+    const Item::Tag tag = dtype == DType::Bool ? Item::Tag::Bool : dtype == DType::Int64 ? Item::Tag::Int : Item::Tag::Float;
+    return std::all_of(items.begin(), items.end(), [&](const Item& item) { return item.is(tag); });
+}
+
 std::string list_text(const std::vector<int64_t>& sizes) {
     std::string text = "[";
     for (size_t i = 0; i < sizes.size(); i++) text += (i ? ", " : "") + std::to_string(sizes[i]);
@@ -112,6 +136,16 @@ std::string list_text(const std::vector<int64_t>& sizes) {
 }
 
 } // namespace
+
+DType listed(TypeRef type) {
+    if (!type->is(TypeKind::List)) return DType::None;
+    TypeRef element = type->element();
+    if (element->is(TypeKind::List)) element = element->element();
+    return element->is(TypeKind::Int)     ? DType::Int64
+           : element->is(TypeKind::Float) ? DType::Float64
+           : element->is(TypeKind::Bool)  ? DType::Bool
+                                          : DType::None;
+}
 
 std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     if (!hopeful(loop->blocks[0])) return nullptr;
@@ -135,6 +169,7 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     }
     find_inputs(loop->blocks[0], inside, made->inputs_);
     made->rows_ = uses_rows(loop);
+    if (has_loop(loop->blocks[0])) made->looked_at_ *= 16;
     find_operators(loop->blocks[0], made->operators_);
     for (const Value* input : made->inputs_)
         if (!takes(input->type)) return nullptr;
@@ -174,6 +209,12 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     std::vector<int64_t> sizes; // different ones
     bool apart = true;
     for (size_t i = 0; i < inputs_.size(); i++) {
+        if (inputs_[i]->type->is(TypeKind::List)) {
+            int64_t most = rounds > INT64_MAX / looked_at_ ? INT64_MAX : looked_at_ * rounds;
+            if (holds(*inputs[i], inputs_[i]->type, most)) continue;
+            note("a list that is long beside the loop, or one of floats that holds ints");
+            return false;
+        }
         if (!inputs_[i]->type->is(TypeKind::Tensor)) continue;
         if (!inputs[i]->is(Item::Tag::Tensor)) return false;
         tensors[i] = inputs[i]->tensor();
@@ -227,6 +268,12 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         case TypeKind::Int: slots[at++].i = inputs[i]->integer(); break;
         case TypeKind::Float: slots[at++].f = inputs[i]->number(); break;
         case TypeKind::Bool: slots[at++].i = inputs[i]->truth(); break;
+        case TypeKind::List: {
+            const std::vector<Item>& items = inputs[i]->items();
+            slots[at++].p = items.empty() ? nullptr : const_cast<int64_t*>(items[0].number_place());
+            slots[at++].i = static_cast<int64_t>(items.size());
+            break;
+        }
         default: {
             const TensorImpl* impl = tensors[i].impl();
             slots[at++].p = impl->data();

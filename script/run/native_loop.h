@@ -49,6 +49,9 @@ constexpr bool loops_know(DType dtype) {
            dtype == DType::Float64;
 }
 
+/// The dtype of the numbers in a list, or in the lists of a list, that loops read and write in place; DType::None of other types.
+DType listed(TypeRef type);
+
 /// What is known of a tensor that comes in.
 struct TensorFacts {
     DType dtype;
@@ -89,6 +92,7 @@ private:
     std::vector<const Value*> inputs_;
     size_t most_ = 0, condition_ = 0; // among the inputs; SIZE_MAX: a constant
     bool rows_ = false;
+    int64_t looked_at_ = 64; // so many items of lists may be looked at for each round: a loop inside another is worth more
     std::vector<const kindling::Operator*> operators_; // that its lines call
     std::vector<size_t> carried_;
     std::vector<Item> constants_; // of carried inputs that are constants

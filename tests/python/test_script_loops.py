@@ -138,6 +138,128 @@ def whiles(a, n: int):
 SIZES = {"over": 200, "raises": 200, "below": 200}
 
 
+LISTS = """
+def steps(x: List[int], n: int):
+    s = 0
+    for i in range(n):
+        x[i] = x[i] * 3 % 1009 + x[-1 - i] + len(x)
+        s += x[i]
+    return s
+def means(y: List[float], n: int):
+    s = 0.0
+    for i in range(1, n):
+        y[i] = (y[i] + y[i - 1]) / 2
+        s = max(s, y[i])
+    return s
+def sieve(b: List[bool], n: int):
+    count = 0
+    for i in range(2, n):
+        if b[i]:
+            count += 1
+            j = i * i
+            while j < n:
+                b[j] = False
+                j += i
+    return count
+def flips(b: List[bool], n: int):
+    for i in range(n):
+        b[i] = not b[i] and i % 3 != 0
+    return n
+def beyond(x: List[int], n: int):
+    for i in range(n + 100):
+        x[i] = i
+    return n
+def before(x: List[int], n: int):
+    s = 0
+    for i in range(n + 200):
+        s += x[-i]
+    return s
+def the_same(x: List[int], n: int):
+    z = x
+    for i in range(1, n):
+        z[i] = x[i - 1] + z[i]
+    return z[n - 1]
+def into(x: List[int], t: Tensor, n: int):
+    for i in range(n):
+        x[i] = int(t[i]) + x[i]
+        t[i] = x[n - 1 - i]
+    return float(t[0])
+def distance(x: List[int], z: List[int], n: int):
+    before = [i for i in range(n + 1)]
+    for i in range(n):
+        now = [i + 1] + [0] * n
+        for j in range(n):
+            cost = 0 if x[i] == z[j] else 1
+            now[j + 1] = min(min(now[j] + 1, before[j + 1] + 1), before[j] + cost)
+        before = now
+    return before[n]
+def grows(x: List[int], n: int):
+    for i in range(n):
+        x.append(x[i] + i)
+    return len(x)
+def nested(w: List[List[int]], n: int):
+    s = 0
+    for i in range(n):
+        row = w[i % len(w)]
+        for j in range(len(row)):
+            row[j] += i
+            s += w[i % len(w)][j]
+    return s
+def beyond_nested(w: List[List[int]], n: int):
+    s = 0
+    for i in range(n):
+        s += w[i % 9][i // 50]
+    return s
+def paths(e: List[List[float]], n: int):
+    for k in range(len(e)):
+        for i in range(len(e)):
+            for j in range(len(e)):
+                if e[i][k] + e[k][j] < e[i][j]:
+                    e[i][j] = e[i][k] + e[k][j]
+    return e[3][5]
+"""
+LENGTH = 300
+
+
+def filled(kind):
+    return {"x": [i * 7 % 31 for i in range(LENGTH)], "z": [i * 5 % 31 for i in range(LENGTH)], "y": [i * 0.37 % 5 for i in range(LENGTH)],
+            "b": [i > 1 for i in range(LENGTH)], "w": [[i, i + 1, i * i] for i in range(9)],
+            "e": [[float((i * 31 + j * 17) % 97) for j in range(90)] for i in range(90)]}[kind]
+
+
+@pytest.mark.parametrize("name", [line[4:line.index("(")] for line in LISTS.split("\n") if line.startswith("def ")])
+def test_lists(name):
+    """Lists of numbers that come in are read and written in place; PyTorch's scripts work on copies, so the lists are compared by what is returned."""
+    line = next(line for line in LISTS.split("\n") if line.startswith(f"def {name}("))
+    parameters = [each.partition(":")[0].strip() for each in line[line.index("(") + 1:line.index(")")].split(", ")]
+    lists = [each for each in parameters if each not in ("n", "t")]
+    text = LISTS + f"""
+def all_of(function_{line[line.index("("):].removeprefix("(")}
+    result = {name}({", ".join(parameters)})
+    return result, {", ".join(lists)}
+"""
+    text = text.replace("def all_of(function_", "def all_of(")
+    results = []
+    for module in (torch, kindling):
+        unit = module.jit.CompilationUnit(text)
+        for _ in range(3):
+            t = (module.arange(LENGTH) % 17).to(module.float32)
+            arguments = [t if each == "t" else 200 if each == "n" else filled(each) for each in parameters]
+            try:
+                result = unit.all_of(*arguments)
+            except RuntimeError as error:
+                result = str(error).strip().splitlines()[-1]
+        results.append((result, t.tolist()))
+    assert results[1] == results[0]
+    why = unit.all_of._loops()
+    assert "" in why if name not in ("grows", "beyond", "before", "beyond_nested") else name != "grows" or "nothing that loops" in str(why), why
+
+
+def test_a_list_of_floats_that_holds_ints_is_left_to_the_interpreter():
+    unit = kindling.jit.CompilationUnit("def f(y: List[float], n: int):\n    s = 0.0\n    for i in range(n):\n        s += y[i]\n    return s\n")
+    assert [unit.f([1, 2.5] * 100, 200) for _ in range(3)] == [350.0] * 3
+
+
 @pytest.fixture
 def units():
     return torch.jit.CompilationUnit(LOOPS), kindling.jit.CompilationUnit(LOOPS)
