@@ -1,5 +1,6 @@
 // benchmarks/loops/loops.cpp: the loops of programs.py in C++, on contiguous memory: loops NAME SIZE prints the least seconds of several
 // runs. Built with -O2 by benchmarks/script_loops.py. T: float or double.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -212,6 +213,41 @@ int main(int argc, char** argv) {
                         c[i * n + j] = static_cast<T>(s);
                     }
                 sink = c[0];
+            },
+            times);
+    } else if (!std::strcmp(name, "list_distance")) {
+        const int64_t m = n + 3;
+        const Whole a = whole_of(N, 4), b = whole_of(N + 3, 4);
+        report(
+            [&] {
+                Whole before(N + 4);
+                for (int64_t j = 0; j <= m; j++) before[j] = j;
+                for (int64_t i = 0; i < n; i++) {
+                    Whole now(N + 4);
+                    now[0] = i + 1;
+                    for (int64_t j = 0; j < m; j++)
+                        now[j + 1] = std::min(std::min(now[j] + 1, before[j + 1] + 1), before[j] + (a[i] == b[j] ? 0 : 1));
+                    before = std::move(now);
+                }
+                sink = static_cast<double>(before[m]);
+            },
+            times);
+    } else if (!std::strcmp(name, "list_paths")) {
+        std::vector<std::vector<double>> d(N, std::vector<double>(N));
+        for (auto& row : d)
+            for (double& x : row) x = std::uniform_real_distribution<double>()(generator);
+        report(
+            [&] {
+                for (size_t k = 0; k < N; k++)
+                    for (size_t i = 0; i < N; i++)
+                        for (size_t j = 0; j < N; j++) {
+                            const double through = d[i][k] + d[k][j];
+                            if (through < d[i][j]) d[i][j] = through;
+                        }
+                double total = 0;
+                for (const auto& row : d)
+                    for (const double x : row) total += x;
+                sink = total;
             },
             times);
     } else return 2;

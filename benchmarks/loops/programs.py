@@ -3,6 +3,7 @@
 Each function works on tensors that `inputs` makes, and writes its result into one of them or returns a number.
 """
 import math
+from typing import List
 import torch
 
 
@@ -169,6 +170,35 @@ def matmul(a, b, c):
             c[i, j] = s
 
 
+def list_distance(a: List[int], b: List[int]) -> int:
+    """Levenshtein's distance over lists, two rows at a time."""
+    m = len(b)
+    before = [j for j in range(m + 1)]
+    for i in range(len(a)):
+        now = [i + 1] + [0] * m
+        for j in range(m):
+            cost = 0 if a[i] == b[j] else 1
+            now[j + 1] = min(min(now[j] + 1, before[j + 1] + 1), before[j] + cost)
+        before = now
+    return before[m]
+
+
+def list_paths(d: List[List[float]]) -> float:
+    """Floyd-Warshall's over a list of lists; the mean of the lengths."""
+    n = len(d)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                through = d[i][k] + d[k][j]
+                if through < d[i][j]:
+                    d[i][j] = through
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            total += d[i][j]
+    return total / float(n * n)
+
+
 def inputs(name, size, dtype=torch.float64, strided=False):
     """The arguments of a function for a size; `strided`: no tensor is contiguous."""
     def lay(tensor):
@@ -200,10 +230,17 @@ def inputs(name, size, dtype=torch.float64, strided=False):
         return rand(size, 8), rand(10, 8), zeros(size, dtype=integer)
     if name == "matmul":
         return rand(size, size), rand(size, size), zeros(size, size)
+    if name == "list_distance":
+        return whole(4, size).tolist(), whole(4, size + 3).tolist()
+    if name == "list_paths":
+        return (rand(size, size).to(torch.float64).tolist(),)
     raise KeyError(name)
 
 
-NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul")
+NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul",
+         "list_distance", "list_paths")
 # Sizes that a C++ program takes some milliseconds for, and sizes for comparisons.
-LARGE = {"edit_distance": 1000, "mandelbrot": 200, "floyd_warshall": 160, "lstm": 300, "beam_search": 2000, "life": 300, "kmeans_assign": 20000, "matmul": 160}
-SMALL = {"edit_distance": 12, "mandelbrot": 8, "floyd_warshall": 9, "lstm": 2, "beam_search": 5, "life": 8, "kmeans_assign": 12, "matmul": 9}
+LARGE = {"edit_distance": 1000, "mandelbrot": 200, "floyd_warshall": 160, "lstm": 300, "beam_search": 2000, "life": 300, "kmeans_assign": 20000, "matmul": 160,
+         "list_distance": 1000, "list_paths": 160}
+SMALL = {"edit_distance": 12, "mandelbrot": 8, "floyd_warshall": 9, "lstm": 2, "beam_search": 5, "life": 8, "kmeans_assign": 12, "matmul": 9,
+         "list_distance": 12, "list_paths": 9}

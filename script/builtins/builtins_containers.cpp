@@ -16,7 +16,9 @@ Item repeated(const Item& list, int64_t times) {
     std::vector<Item> items;
     const std::vector<Item>& from = list.items();
     if (times > 0) items.reserve(from.size() * static_cast<size_t>(times));
-    for (int64_t i = 0; i < times; i++) items.insert(items.end(), from.begin(), from.end());
+    if (times > 0 && from.size() == 1) items.assign(static_cast<size_t>(times), from[0]);
+    else
+        for (int64_t i = 0; i < times; i++) items.insert(items.end(), from.begin(), from.end());
     return like(list, std::move(items));
 }
 void extend(std::vector<Item>& list, const std::vector<Item>& other) {
@@ -203,8 +205,10 @@ bool alike(const Item& a, const Item& b) {
 void container_builtins(Builtins& define) {
     define(
         0, "aten::add.t(t[] a, t[] b) -> t[]", DO {
-            std::vector<Item> items = L(0);
-            extend(items, L(1));
+            std::vector<Item> items;
+            items.reserve(L(0).size() + L(1).size());
+            items.insert(items.end(), L(0).begin(), L(0).end());
+            items.insert(items.end(), L(1).begin(), L(1).end());
             a[0] = like(a[0], std::move(items));
         });
     define('p', "aten::add.str(str a, str b) -> str", GIVE(S(0) + S(1)));

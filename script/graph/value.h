@@ -73,7 +73,9 @@ public:
     static Item instance(TypeRef type, size_t slots);
     /// Takes over the object's first count.
     static Item adopt(Tag tag, Object* object) { return {tag, object}; }
-    Item(const Item& other) : tag_(other.tag_), integer_(other.integer_) { keep(); }
+    Item(const Item& other) : tag_(other.tag_), integer_(other.integer_) {
+        if (tag_ >= Tag::Tensor) keep();
+    }
     Item(Item&& other) noexcept : tag_(other.tag_), integer_(other.integer_) { other.tag_ = Tag::None; }
     Item& operator=(Item other) noexcept {
         std::swap(tag_, other.tag_);

@@ -27,7 +27,7 @@ def programs(tmp_path_factory):
     return made
 
 
-NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul")
+NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul", "list_distance", "list_paths")
 
 
 def values(arguments):
