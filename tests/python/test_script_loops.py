@@ -48,7 +48,10 @@ def test_programs(programs, name, dtype, strided):
     assert results[1] == results[0]
     large = programs[1].inputs(name, 8 * programs[1].SMALL[name], getattr(kindling, dtype), strided)   # worth lowering
     function(*large)
-    assert "" in function._loops() and not set(function._loops()) - {"", "it has not run long enough"}, function._loops()
+    left = {"", "it has not run long enough"}
+    if name == "list_distance":   # makes a row before it walks over it
+        left |= {f"aten::{each} of int[] is nothing that loops over elements know" for each in ("append", "mul")}
+    assert "" in function._loops() and not set(function._loops()) - left, function._loops()
 
 
 LOOPS = """
