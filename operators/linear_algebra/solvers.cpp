@@ -319,6 +319,7 @@ OPERATORS(solvers) {
         derivative(
             "A",
             GIVEN(Tensor grad, Tensor A, Tensor result0, Tensor result1, Tensor result2) {
+                if (A.size(-1) == 1) return reshape(grad, A.sizes()); // the element itself
                 // The solution of A^H X = det^* g I, with zeros on U's diagonal nudged off, as torch does.
                 Tensor scale = unsqueeze(mul(grad, conj(result0)), -1);
                 Tensor right = diag_embed(expand(scale, batch_of(A, 1)));

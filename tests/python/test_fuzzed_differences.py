@@ -978,3 +978,12 @@ def test_batch_norm_of_a_constant_channel_where_eps_is_0(shape, layout, affine):
         found.append([each.detach().tolist() for each in (result, mean, rstd, *slopes, second)])
     for theirs, ours in zip(*found):
         torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [0.0, 2.0, 1j])
+def test_slope_of_the_determinant_of_one_number(number):
+    for t in (torch, kindling):
+        x = t.tensor([[[number]], [[3 + number]]], requires_grad=True)
+        value = t.linalg.det(x)
+        slope, = t.autograd.grad(value, x, t.full_like(value, 2))
+        assert slope.tolist() == [[[2]], [[2]]]
