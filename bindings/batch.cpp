@@ -66,9 +66,9 @@ static PyObject* vmap_level(PyObject*, PyObject* depth) {
     return guarded([&] {
         const BatchLevel* level = level_at(depth);
         return Py_BuildValue("(Ls)", static_cast<long long>(level->size),
-                             level->randomness == Randomness::Error  ? "error"
-                             : level->randomness == Randomness::Same ? "same"
-                                                                     : "different");
+                             level->randomness == Randomness::Same        ? "same"
+                             : level->randomness == Randomness::Different ? "different"
+                                                                          : "error");
     });
 }
 

@@ -101,6 +101,13 @@ BelowVmap::~BelowVmap() {
     thread_state.transforms = transforms_;
 }
 
+bool inside_transform() {
+    bool found = thread_state.grads;
+    for (const BatchLevel* level = thread_state.levels; level && !found; level = level->outer)
+        found = level->randomness != Randomness::First;
+    return found;
+}
+
 void open_level(Ref<BatchLevel> level) {
     level->outer = thread_state.levels;
     level->depth = ++thread_state.transforms;

@@ -8,7 +8,12 @@
 
 namespace KINDLING_VISIBLE kindling {
 
-enum class Randomness : uint8_t { Error, Different, Same };
+enum class Randomness : uint8_t {
+    Error,
+    Different,
+    Same,
+    First, // of the first form of vmap (torch._vmap_internals): Error, and no transform of torch.func
+};
 
 /// One use of vmap.
 struct BatchLevel : RefCounted {
@@ -79,6 +84,9 @@ Tensor view_batched(const Tensor& source, IntList sizes, IntList strides, int64_
 Tensor make_tensor_like(const Tensor& like, IntList sizes, IntList strides, DType dtype = DType::None);
 /// The newest level among the tensors' headers, or null.
 BatchLevel* newest_level(const Operator& op, const Value* arguments);
+
+/// Whether a transform of torch.func is open: of vmaps all but those of the first form.
+bool inside_transform();
 
 /// What runs in its scope belongs to the levels below `level`.
 class BelowVmap {

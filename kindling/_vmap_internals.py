@@ -13,8 +13,9 @@ def vmap(func, in_dims=0, out_dims=0):
 
 def _vmap(func, in_dims=0, out_dims=0, allow_none_pass_through=False):
     """`func` for every slice; results that are None stay so with `allow_none_pass_through`."""
+    from kindling.func._vmap import _mapped
     if not allow_none_pass_through:
-        return torch.vmap(func, in_dims, out_dims)
+        return _mapped(func, in_dims, out_dims, "first")
 
     def some(*args):
         """The results that are tensors, and which they are."""
@@ -26,7 +27,7 @@ def _vmap(func, in_dims=0, out_dims=0, allow_none_pass_through=False):
     def wrapped(*args):
         found.clear()
         dims = out_dims
-        values = iter(torch.vmap(some, in_dims, dims)(*args))
+        values = iter(_mapped(some, in_dims, dims, "first")(*args))
         many, there = found[-1]
         result = tuple(next(values) if each else None for each in there)
         return result if many else result[0]

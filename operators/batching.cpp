@@ -293,6 +293,9 @@ void call_random(const Operator& op, Value* arguments, Value* results, BatchLeve
     KINDLING_CHECK(Runtime, op.form != Form::Out,
                    "vmap: it looks like aten::%s is called with out=. Random functions cannot be mapped when calling out variants.",
                    op.name());
+    KINDLING_CHECK(Runtime, level->randomness != Randomness::First,
+                   "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of vmap "
+                   "as a workaround");
     KINDLING_CHECK(Runtime, level->randomness != Randomness::Error,
                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
                    "flags on vmap or perform the "

@@ -4,6 +4,7 @@ import functools
 from kindling import _C
 
 _RANDOMNESS = {"error": 0, "different": 1, "same": 2}
+_FIRST_FORM = {**_RANDOMNESS, "first": 3}  # of torch._vmap_internals
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
@@ -21,6 +22,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    return _mapped(func, in_dims, out_dims, randomness, chunk_size)
+
+
+def _mapped(func, in_dims, out_dims, randomness, chunk_size=None):
     _check_out_dims(func, out_dims)
 
     def wrapped(*args, **kwargs):
@@ -100,7 +105,7 @@ class _Level:
         self.size, self.randomness = size, randomness
 
     def __enter__(self):
-        return _C._vmap_open(self.size, _RANDOMNESS[self.randomness])
+        return _C._vmap_open(self.size, _FIRST_FORM[self.randomness])
 
     def __exit__(self, kind, value, traceback):
         _C._vmap_close()

@@ -322,8 +322,8 @@ OPERATORS(activation) {
         no_inplace(),
         pointwise([](auto grad, auto x) {
             return where(x <= like(x, -3), zero_like(grad),
-                         where(x < like(x, 3), grad * (max(x, like(x, -3)) / like(x, 3) + like(x, 0.5)),
-                               grad)); // infinity would make NaN of the derivative
+                         where(x < like(x, 3), grad * (min(max(x, like(x, -3)), like(x, 3)) / like(x, 3) + like(x, 0.5)),
+                               grad)); // infinities would make NaN of the derivative
         }),
     });
     declare("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")({

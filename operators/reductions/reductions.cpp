@@ -148,7 +148,9 @@ Tensor evenly(const Tensor& grad, const Tensor& self, const Tensor& result, uint
     Sizes dims;
     for (int64_t i = 0; i < self.dim(); i++)
         if (mask >> i & 1) dims.push_back(i);
-    return mul(div(g, sum(hit, IntList(dims), true)), hit);
+    const Tensor count = sum(hit, IntList(dims), true);
+    if (!is_half(g.dtype())) return mul(div(g, count), hit);
+    return mul(to(div(to(g, DType::Float32), count), g.dtype()), hit); // the count may be beyond a half type
 }
 
 Tensor at_index(const Tensor& grad, const Tensor& shape, const Tensor& indices, int64_t dim, bool keepdim) {

@@ -987,3 +987,17 @@ def test_slope_of_the_determinant_of_one_number(number):
         value = t.linalg.det(x)
         slope, = t.autograd.grad(value, x, t.full_like(value, 2))
         assert slope.tolist() == [[[2]], [[2]]]
+
+
+def test_slopes_of_hardswish_at_infinities():
+    for t in (torch, kindling):
+        x = t.tensor([math.inf, -math.inf, 4, 1], requires_grad=True)
+        grad = t.ones(4, requires_grad=True)
+        assert t.autograd.grad(t.ops.aten.hardswish_backward(grad, x).sum(), grad)[0].tolist()[:3] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["amin", "amax"])
+def test_gradient_shared_by_more_than_a_half_holds(name):
+    for t in (torch, kindling):
+        x = t.zeros(300, 300, dtype=t.float16, requires_grad=True)
+        assert t.autograd.grad(getattr(t, name)(x), x)[0].unique().tolist() == [t.tensor(1 / 90000, dtype=t.float16).item()]

@@ -350,3 +350,24 @@ def test_every_operator_of_the_database():
     harness = pathlib.Path(__file__).parents[1] / "conformance" / "mapped.py"
     done = subprocess.run([sys.executable, str(harness), "--samples", "2", "--known"], capture_output=True, text=True, cwd="/")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+def test_the_first_form_calls_functions_as_they_are():
+    """torch._vmap_internals.vmap is no transform of torch.func: a Function needs no setup_context there, and random numbers are refused in other words."""
+    from kindling._vmap_internals import _vmap
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(_vmap(Twice.apply)(x), x * 2)
+    with pytest.raises(RuntimeError, match="override the setup_context"):
+        torch.vmap(Twice.apply)(x)
+    with pytest.raises(RuntimeError, match="override the setup_context"):
+        _vmap(torch.vmap(Twice.apply))(x[None])
+    with pytest.raises(RuntimeError, match="We do not yet support calling random operations inside of vmap"):
+        _vmap(lambda row: row + torch.randn(3))(x)
+    with pytest.raises(RuntimeError, match="Only allowed values for randomness"):
+        torch.vmap(torch.sin, randomness="first")
