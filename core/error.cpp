@@ -1,4 +1,5 @@
 // core/error.cpp: formatting and throwing of errors.
+// Compiled for size.
 #include "core/error.h"
 
 #include <cstdarg>

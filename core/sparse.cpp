@@ -1,4 +1,5 @@
 // core/sparse.cpp: creation of sparse tensors' headers, and access to their parts.
+// Compiled for size.
 #include "core/sparse.h"
 
 #include "core/error.h"

@@ -1,5 +1,6 @@
 // kernels/isa.cpp: detects instruction sets by cpuid and xgetbv; __builtin_cpu_supports would need a static
 // constructor.
+// Compiled for size.
 #include "kernels/isa.h"
 
 #include "kernels/capability.h"

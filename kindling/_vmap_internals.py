@@ -1,5 +1,4 @@
 """The first form of `vmap`, by the names that older programs call it by: positional arguments alone."""
-import kindling as torch
 
 __all__ = ["vmap"]
 

@@ -1,4 +1,5 @@
 // runtime/blas.cpp: finds and opens the BLAS and LAPACK library.
+// Compiled for size.
 #include "runtime/blas.h"
 
 #include <dlfcn.h>
