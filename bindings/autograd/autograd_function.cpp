@@ -292,7 +292,9 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     return guarded([&]() -> PyObject* {
         if (is_traced()) [[unlikely]]
             return apply_traced(cls, args, kwargs);
-        if (thread_state.transforms && inside_transform()) [[unlikely]] {
+        // Where vmaps of the first form alone are open, it is called as it is.
+        const bool opened = thread_state.transforms, inside = opened && inside_transform();
+        if (inside) [[unlikely]] {
             Object setup(checked(PyObject_GetAttrString(cls, "setup_context")));
             KINDLING_CHECK(Runtime, !PyObject_HasAttrString(setup.get(), "_is_default"),
                            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
@@ -302,7 +304,7 @@ static PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
         bool batched = false;
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
             batched |= python::is_tensor(PyTuple_GET_ITEM(args, i)) && impl_of(PyTuple_GET_ITEM(args, i))->key & key::Wrapped;
-        if (batched && inside_transform()) [[unlikely]] // the first form of vmap calls it as it is
+        if (batched && (inside || !opened)) [[unlikely]]
             if (PyObject* result = apply_batched(cls, args, kwargs)) return result;
         Object backward_class(checked(PyObject_GetAttrString(cls, "_backward_cls")));
         Object object(checked(PyObject_CallNoArgs(backward_class.get())));

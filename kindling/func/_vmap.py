@@ -4,7 +4,7 @@ import functools
 from kindling import _C
 
 _RANDOMNESS = {"error": 0, "different": 1, "same": 2}
-_FIRST_FORM = {**_RANDOMNESS, "first": 3}  # of torch._vmap_internals
+_CODES = {**_RANDOMNESS, "first": 3}  # as the core has them; "first": the first form of vmap (torch._vmap_internals)
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
@@ -105,7 +105,7 @@ class _Level:
         self.size, self.randomness = size, randomness
 
     def __enter__(self):
-        return _C._vmap_open(self.size, _FIRST_FORM[self.randomness])
+        return _C._vmap_open(self.size, _CODES[self.randomness])
 
     def __exit__(self, kind, value, traceback):
         _C._vmap_close()

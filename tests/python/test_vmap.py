@@ -371,3 +371,47 @@ def test_the_first_form_calls_functions_as_they_are():
         _vmap(lambda row: row + torch.randn(3))(x)
     with pytest.raises(RuntimeError, match="Only allowed values for randomness"):
         torch.vmap(torch.sin, randomness="first")
+
+
+def test_a_function_has_its_rule_also_when_no_vmap_is_open():
+    """In backward of a vmap that has ended, and for a tensor that has left one."""
+    seen, kept = [], []
+
+    class Thrice(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 3
+
+        @staticmethod
+        def vmap(info, dims, x):
+            seen.append(info.batch_size)
+            return Thrice.apply(x), dims[0]
+
+    class Calls(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad):
+            return Thrice.apply(grad)
+
+    x = torch.ones(2, 3, requires_grad=True)
+    result = torch.vmap(Calls.apply)(x)
+    assert torch.autograd.grad(result.sum(), x)[0].tolist() == [[3.0] * 3] * 2 and seen == [2]
+    torch.vmap(lambda row: kept.append(row) or row)(x)
+    assert Thrice.apply(kept[0]).requires_grad and seen == [2, 2]
