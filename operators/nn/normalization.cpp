@@ -513,8 +513,8 @@ OPERATORS(normalization) {
             if (training) {
                 KINDLING_CHECK(Runtime, input.numel(), "input tensor must have at least one element, but got input_sizes = %s",
                                str(input.sizes()).c_str());
-                const bool columns =
-                    input.size(1) > 1 && input.stride(1) == 1 && input.numel() >= 1 << 13; // of few numbers calls cost more
+                // Of few numbers calls cost more than columns gain.
+                const bool columns = input.size(1) > 1 && input.stride(1) == 1 && input.numel() >= 1 << 13;
                 Normalized all;
                 if (!input.is_meta() && (columns || eps == 0))
                     all = normalized_columns(input, all_but(n, 1), along(weight, n, 1), along(bias, n, 1), eps);

@@ -53,6 +53,16 @@ void Item::let_go() {
 std::complex<double> Item::complex() const { return tag_ == Tag::Complex ? static_cast<Complex*>(object_)->number : number(); }
 kindling::Device Item::device() const { return {static_cast<DeviceType>(integer_ >> 8), static_cast<int8_t>(integer_)}; }
 
+Scalar scalar_of(const Item& item) {
+    switch (item.tag()) {
+    case Item::Tag::Bool: return Scalar(item.truth());
+    case Item::Tag::Int: return Scalar(item.integer());
+    case Item::Tag::Float: return Scalar(item.number());
+    case Item::Tag::Complex: return Scalar(item.complex());
+    default: fail(ErrorKind::Runtime, "a number was expected in place of %s", str(item).c_str());
+    }
+}
+
 TypeRef Item::type() const {
     switch (tag_) {
     case Tag::None: return type_of(TypeKind::None);

@@ -101,8 +101,9 @@ public:
     Instance& instance() const { return *static_cast<Instance*>(object_); }
     Object* object() const { return object_; }
     TensorImpl* tensor_impl() const { return tag_ == Tag::Tensor ? tensor_ : nullptr; }
-    /// Where the number of a Bool, Int or Float lies: loops in machine code read and write those of lists in place.
-    const int64_t* number_place() const { return &integer_; }
+    /// Where the first number of a list of Bool, Int or Float lies, null of none; each item has 16 bytes. For loops in machine code,
+    /// which read and write them in place.
+    static int64_t* first_number(std::vector<Item>& items) { return items.empty() ? nullptr : &items[0].integer_; }
     bool same_object(const Item& other) const { return tag_ == other.tag_ && integer_ == other.integer_; }
     TypeRef type() const;
 
@@ -160,6 +161,9 @@ private:
     size_t live_ = 0, entries_ = 0; // entries of the table, those of pairs that are gone included
 };
 inline Item::Dict& Item::dict() const { return *static_cast<Dict*>(object_); }
+
+/// The number that a Bool, Int, Float or Complex is. RuntimeError for others.
+Scalar scalar_of(const Item& item);
 
 /// Equal as scripts compare: numbers by value whatever their types, tensors as dict keys are, by identity.
 bool equal(const Item& a, const Item& b);

@@ -27,10 +27,20 @@ bool alone(const Node* node, const Node* by) {
     const std::vector<Use>& uses = node->output()->uses;
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return use.user == by || use.user->is("aten::dim"); });
 }
-Value* constant_before(Node* node, const Tensor& tensor, const std::string& name) {
-    Graph& graph = *node->graph;
-    Inserting at(graph, node);
-    return graph.insert(graph.create_constant(Item(tensor), seen(tensor)))->output()->set_name(name);
+/// Gives a layer another weight (1) or bias (2), named as the one before it. A bias where there was none is named as the weight, so
+/// it is replaced before the weight is.
+void replace_parameter(Node* layer, size_t place, const Tensor& tensor, const std::string& suffix) {
+    Graph& graph = *layer->graph;
+    Inserting at(graph, layer);
+    const bool added = constant_of(layer->input(place))->is_none();
+    const std::string name = added ? layer->input(1)->name() + "_bias" : layer->input(place)->name();
+    layer->replace_input(place, graph.insert(graph.create_constant(Item(tensor), seen(tensor)))->output()->set_name(name + suffix));
+}
+/// One number for each channel of results, as it meets the weight.
+Tensor by_channels(const Tensor& numbers, const Tensor& weight) {
+    std::vector<int64_t> shape(static_cast<size_t>(weight.dim()), 1);
+    shape[0] = -1;
+    return reshape(numbers, shape);
 }
 
 /// batch_norm(convolution(x, w, b)) is a convolution with other weights; so with linear.
@@ -55,14 +65,8 @@ bool fold_norm(Block* block, bool convolution) {
         if (!scale.defined()) scale = ones_like(mean);
         if (!shift.defined()) shift = zeros_like(mean);
         const Tensor factor = mul(scale, rsqrt(add(variance, wrap_number(Scalar(eps->number())))));
-        std::vector<int64_t> shape(static_cast<size_t>(weight.dim()), 1);
-        shape[0] = -1;
-        const Tensor weights = mul(weight, reshape(factor, shape)).to(weight.dtype());
-        const Tensor biases = add(mul(sub(bias, mean), factor), shift).to(bias.dtype());
-        const std::string name = before->input(1)->name();
-        const std::string bias_name = constant_of(before->input(2))->is_none() ? name + "_bias" : before->input(2)->name();
-        before->replace_input(1, constant_before(before, weights, name + "_fused_bn"));
-        before->replace_input(2, constant_before(before, biases, bias_name + "_fused_bn"));
+        replace_parameter(before, 2, add(mul(sub(bias, mean), factor), shift).to(bias.dtype()), "_fused_bn");
+        replace_parameter(before, 1, mul(weight, by_channels(factor, weight)).to(weight.dtype()), "_fused_bn");
         node->output()->replace_uses(before->output());
         node->destroy();
         changed = true;
@@ -77,7 +81,7 @@ Tensor for_channels(const Node* node, const Tensor& weight) {
     Tensor given = item->tensor();
     if (!given.defined()) {
         if (!item->is(Item::Tag::Int) && !item->is(Item::Tag::Float)) return Tensor();
-        given = full({1}, item->is(Item::Tag::Int) ? Scalar(item->integer()) : Scalar(item->number()), weight.dtype());
+        given = full({1}, scalar_of(*item), weight.dtype());
     }
     if (promote(given.dtype(), weight.dtype()) != weight.dtype() || given.dim() > weight.dim()) return Tensor();
     const bool channels = given.dim() == weight.dim() && given.size(1) == weight.size(0) && given.numel() == weight.size(0);
@@ -102,21 +106,15 @@ bool fold_arithmetic(Block* block, bool sums) {
         if (!number.defined()) return;
         const std::string suffix = "_fused_" + node->kind.substr(node->kind.find("::") + 2);
         const Tensor bias = tensor_in(before->input(2));
-        const auto put = [&](size_t place, const Tensor& made) {
-            const std::string name = place == 2 && !bias.defined() ? before->input(1)->name() + "_bias" : before->input(place)->name();
-            before->replace_input(place, constant_before(before, made.to(weight.dtype()), name + suffix));
-        };
+        const auto put = [&](size_t place, const Tensor& made) { replace_parameter(before, place, made.to(weight.dtype()), suffix); };
         if (sums) {
-            const Scalar times = alpha->is(Item::Tag::Int) ? Scalar(alpha->integer()) : Scalar(alpha->number());
             const Tensor from = bias.defined() ? bias : zeros({weight.size(0)}, weight.dtype());
-            put(2, add ? kindling::add(from, number, times) : kindling::sub(from, number, times));
+            put(2, add ? kindling::add(from, number, scalar_of(*alpha)) : kindling::sub(from, number, scalar_of(*alpha)));
         } else {
-            std::vector<int64_t> shape(static_cast<size_t>(weight.dim()), 1);
-            shape[0] = -1;
             const auto scaled = [&](const Tensor& by, const Tensor& factor) {
                 return mul ? kindling::mul(by, factor) : kindling::div(by, factor);
             };
-            put(1, scaled(weight, reshape(number, shape)));
+            put(1, scaled(weight, by_channels(number, weight)));
             if (bias.defined()) put(2, scaled(bias, number));
         }
         node->output()->replace_uses(before->output());

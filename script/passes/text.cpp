@@ -114,12 +114,9 @@ bool erase_number_types(Graph& graph) {
             for (Block* inner : node->blocks) constants(inner);
             const Item* item = node->outputs.size() == 1 ? constant_of(node->output()) : nullptr;
             if (!item || !of_number(node->output()->type)) return;
-            const Scalar number = item->is(Item::Tag::Bool)    ? Scalar(item->truth())
-                                  : item->is(Item::Tag::Int)   ? Scalar(item->integer())
-                                  : item->is(Item::Tag::Float) ? Scalar(item->number())
-                                                               : Scalar(item->complex());
             Inserting at(graph, node);
-            node->output()->replace_uses(graph.insert(graph.create_constant(Item(wrap_number(number)), node->output()->type))->output());
+            node->output()->replace_uses(
+                graph.insert(graph.create_constant(Item(wrap_number(scalar_of(*item))), node->output()->type))->output());
             node->destroy();
         });
     };

@@ -87,10 +87,7 @@ double call_atan(double a) noexcept { return std::atan(a); }
 double call_atan2(double a, double b) noexcept { return std::atan2(a, b); }
 double call_mod(double a, double b) noexcept { return std::fmod(a, b); }
 /// Of a list, which comes as what its item holds: where its first number is, and how many there are.
-int64_t* call_numbers(int64_t list) noexcept {
-    std::vector<Item>& items = reinterpret_cast<Item::Items*>(list)->items;
-    return items.empty() ? nullptr : const_cast<int64_t*>(items[0].number_place());
-}
+int64_t* call_numbers(int64_t list) noexcept { return Item::first_number(reinterpret_cast<Item::Items*>(list)->items); }
 int64_t call_length(int64_t list) noexcept { return static_cast<int64_t>(reinterpret_cast<Item::Items*>(list)->items.size()); }
 /// Sums in the order of every other sum of as many numbers.
 float call_sum32(const float* values, int64_t count) noexcept {
@@ -1120,10 +1117,7 @@ private:
 } // namespace
 
 bool uses_rows(const Node* loop) {
-    for (const Block* block : loop->blocks)
-        for (const Node* node = block->first(); node != block->end; node = node->next)
-            if (node->is("aten::slice") || node->is("aten::sum") || uses_rows(node)) return true;
-    return false;
+    return any_inside(loop, [](const Node* node) { return node->is("aten::slice") || node->is("aten::sum"); });
 }
 
 LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart) {

@@ -72,15 +72,6 @@ void find_operators(const Block* block, std::vector<const kindling::Operator*>& 
     }
 }
 
-bool has_loop(const Block* block) {
-    for (const Node* node = block->first(); node != block->end; node = node->next) {
-        if (node->is("prim::Loop")) return true;
-        for (const Block* inner : node->blocks)
-            if (has_loop(inner)) return true;
-    }
-    return false;
-}
-
 struct Extent {
     uintptr_t from, to;
 };
@@ -124,8 +115,7 @@ bool holds(const Item& list, TypeRef type, int64_t& most) {
     const TypeRef element = type->element();
     if (element->is(TypeKind::List))
         return std::all_of(items.begin(), items.end(), [&](const Item& item) { return holds(item, element, most); });
-    const DType dtype = listed(type);
-    const Item::Tag tag = dtype == DType::Bool ? Item::Tag::Bool : dtype == DType::Int64 ? Item::Tag::Int : Item::Tag::Float;
+    const Item::Tag tag = element->is(TypeKind::Bool) ? Item::Tag::Bool : element->is(TypeKind::Int) ? Item::Tag::Int : Item::Tag::Float;
     return std::all_of(items.begin(), items.end(), [&](const Item& item) { return item.is(tag); });
 }
 
@@ -169,7 +159,7 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     }
     find_inputs(loop->blocks[0], inside, made->inputs_);
     made->rows_ = uses_rows(loop);
-    if (has_loop(loop->blocks[0])) made->looked_at_ *= 16;
+    if (any_inside(loop, [](const Node* node) { return node->is("prim::Loop"); })) made->looked_at_ *= 16;
     find_operators(loop->blocks[0], made->operators_);
     for (const Value* input : made->inputs_)
         if (!takes(input->type)) return nullptr;
@@ -269,8 +259,8 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         case TypeKind::Float: slots[at++].f = inputs[i]->number(); break;
         case TypeKind::Bool: slots[at++].i = inputs[i]->truth(); break;
         case TypeKind::List: {
-            const std::vector<Item>& items = inputs[i]->items();
-            slots[at++].p = items.empty() ? nullptr : const_cast<int64_t*>(items[0].number_place());
+            std::vector<Item>& items = inputs[i]->items();
+            slots[at++].p = Item::first_number(items);
             slots[at++].i = static_cast<int64_t>(items.size());
             break;
         }

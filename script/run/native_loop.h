@@ -62,6 +62,14 @@ struct TensorFacts {
 };
 inline constexpr int64_t longest_row = 256;
 
+/// Whether a predicate holds for any node in the blocks of one, at any depth.
+template <class F> bool any_inside(const Node* outer, F holds) {
+    for (const Block* block : outer->blocks)
+        for (const Node* node = block->first(); node != block->end; node = node->next)
+            if (holds(node) || any_inside(node, holds)) return true;
+    return false;
+}
+
 /// Whether a loop computes with rows of tensors (`a[i, :]`), not with elements alone: then sizes are looked at.
 bool uses_rows(const Node* loop);
 

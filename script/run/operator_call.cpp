@@ -35,16 +35,6 @@ private:
     std::vector<std::vector<Tensor>> tensors_;
 };
 
-Scalar scalar_of(const Item& item) {
-    switch (item.tag()) {
-    case Item::Tag::Bool: return Scalar(item.truth());
-    case Item::Tag::Int: return Scalar(item.integer());
-    case Item::Tag::Float: return Scalar(item.number());
-    case Item::Tag::Complex: return Scalar(item.complex());
-    default: fail(ErrorKind::Runtime, "a number was expected in place of %s", str(item).c_str());
-    }
-}
-
 kindling::Value one(const Argument& argument, const Item& item) {
     using kindling::Value;
     switch (argument.type) {
