@@ -484,8 +484,8 @@ LARGE_FOLDERS = {
     "kindling/_absent": "tables by module of PyTorch's",
     "kindling/distributions": "PyTorch's files, one for each distribution",
     "kindling/nn/modules": "PyTorch's files, one for each kind of layer",
-    "core": "headers beside their sources: 26 subjects",
-    "kernels/scalar": "headers beside their sources: 23 subjects",
+    "core": "headers beside their sources",
+    "kernels/scalar": "headers beside their sources",
 }
 
 
