@@ -196,6 +196,23 @@ def test_attention_in_bfloat16(shape, mode):
         assert np.abs(got - true).max() <= 2 * np.abs(want - true).max() + 4e-3 * scale
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("keys", [1, 15, 16, 17, 40, 270, 300])
+def test_attention_to_what_is_no_number(keys, dtype):
+    """A row that sees nothing gives 0, one NaN makes its row NaN, also where it stands among what is not seen, and an infinity does."""
+    nan, inf = float("nan"), float("inf")
+    q, key, v = (torch.randn(1, 1, n, 8, dtype=getattr(torch, dtype)) for n in (6, keys, keys))
+    mask = torch.zeros(6, keys, dtype=q.dtype)
+    mask[0] = nan
+    mask[1], mask[1, keys // 2] = -inf, nan
+    mask[2] = -inf
+    mask[3, keys - 1] = nan
+    mask[4, 0] = inf
+    want = F.scaled_dot_product_attention(q, key, v, attn_mask=mask).numpy()
+    got = KF.scaled_dot_product_attention(*map(given, (q, key, v)), attn_mask=given(mask)).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_attention_twice_differentiated():
     tensors = [k.randn(2, 2, n, 4, dtype=k.float64, requires_grad=True) for n in (6, 5, 5)]
     assert k.autograd.gradgradcheck(lambda *t: KF.scaled_dot_product_attention(*t, is_causal=True), tuple(tensors))

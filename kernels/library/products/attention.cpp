@@ -3,10 +3,11 @@
 
 #include <limits>
 
+#include "kernels/isa.h"
+#include "kernels/library/products/attention_isa.h"
 #include "kernels/library/products/gemm.h"
 #include "kernels/library/products/gemm_tiles.h"
 #include "kernels/library/scratch.h"
-#include "kernels/reductions/fold.h"
 #include "kernels/tile/move.h"
 #include "kernels/tile/tile.h"
 #include "runtime/threads.h"
@@ -31,15 +32,18 @@ struct Side {
     int64_t row, column;
 };
 
-/// What both directions do with a block of scores, one row at a time, by the tile executor's vector code.
+template <class T> const AttentionSteps<T>& attention_steps() {
+    if constexpr (sizeof(T) == 4) return KINDLING_OF_ISA(attention_float);
+    else return KINDLING_OF_ISA(attention_double);
+}
+
+/// What both directions do with a block of scores.
 template <class T> struct Scores {
     static constexpr DType type = sizeof(T) == 4 ? DType::Float32 : DType::Float64;
     static constexpr T infinity = std::numeric_limits<T>::infinity();
     const Attention& a;
-    TileFunction subtract = find_tile(Primitive::Sub, type).function, add = find_tile(Primitive::Add, type).function;
-    TileFunction multiply = find_tile(Primitive::Mul, type).function, exponential = find_tile(Primitive::Exp, type).function;
-    TileFunction logarithm = find_tile(Primitive::Log, type).function;
-    RowFold largest = find_row_fold(Combine::Max, type), sum = find_row_fold(Combine::Sum, type);
+    const AttentionSteps<T>& steps = attention_steps<T>();
+    TileFunction add = find_tile(Primitive::Add, type).function, logarithm = find_tile(Primitive::Log, type).function;
     TileFunction round = a.weights == DType::BFloat16  ? find_move(TileMove::RoundBFloat16)
                          : a.weights == DType::Float16 ? find_move(TileMove::RoundHalf)
                                                        : nullptr;
@@ -49,20 +53,9 @@ template <class T> struct Scores {
 
     explicit Scores(const Attention& problem) : a(problem) {}
 
-    static void splat(T* to, T value) {
-        for (size_t i = 0; i < splat_bytes / sizeof(T); i++) to[i] = value;
-    }
-    void apply(TileFunction function, T* values, T number, int64_t n) const {
-        alignas(64) T repeated[splat_bytes / sizeof(T)];
-        splat(repeated, number);
-        function(values, values, repeated, nullptr, n, 2);
-    }
-
-    /// How many keys of the block at `first` query `row` may attend to.
-    int64_t seen(int64_t row, int64_t first, int64_t keys) const {
-        if (!a.causal) return keys;
-        const int64_t n = row - first + 1;
-        return n < 0 ? 0 : n < keys ? n : keys;
+    /// Rows of scores, and which keys they may attend to.
+    ScoreBlock<T> block(T* values, int64_t row, int64_t rows, int64_t first, int64_t keys) const {
+        return {values, key_block, rows, keys, a.causal ? row - first + 1 : keys, a.causal};
     }
 
     /// A row of query, key, value or of the gradient of `out`.
@@ -115,11 +108,11 @@ template <class T> struct Scores {
 template <class T> void forward(const Attention& a) {
     const int64_t query_block = queries_at_once(a), blocks = (a.queries + query_block - 1) / query_block, depth = a.value_depth;
     parallel_for(0, a.batch * a.heads * blocks, 1, [&](int64_t begin, int64_t end) {
-        Scratch<T> memory(query_block * (key_block + depth + 4));
+        Scratch<T> memory(query_block * (key_block + depth + 3));
         Scratch<Bits> rounded(a.narrow ? query_block * key_block : 0);
         T *values = memory.data, *out = values + query_block * key_block;
         Scores<T> scores(a);
-        T *top = out + query_block * depth, *total = top + query_block, *fresh = total + query_block, *factor = fresh + query_block;
+        T *top = out + query_block * depth, *total = top + query_block, *factor = total + query_block;
         for (int64_t task = begin; task < end; task++) {
             const int64_t row = task % blocks * query_block, head = task / blocks % a.heads, batch = task / blocks / a.heads;
             const int64_t rows = a.queries - row < query_block ? a.queries - row : query_block;
@@ -128,29 +121,11 @@ template <class T> void forward(const Attention& a) {
             for (int64_t first = 0; first < visible; first += key_block) {
                 const int64_t keys = visible - first < key_block ? visible - first : key_block;
                 scores.compute(values, batch, head, row, rows, first, keys);
-                for (int64_t r = 0; r < rows; r++) {
-                    T *line = values + r * key_block, most = -Scores<T>::infinity;
-                    int64_t n = scores.seen(row + r, first, keys);
-                    if (n) scores.largest(&most, line, 1, n);
-                    if (top[r] > most || top[r] != top[r]) most = top[r];
-                    fresh[r] = 0;
-                    factor[r] = 0; // its exponential is 1
-                    if (most == -Scores<T>::infinity) n = 0;
-                    if (n) {
-                        factor[r] = top[r] - most;
-                        top[r] = most;
-                        scores.apply(scores.subtract, line, most, n);
-                        scores.exponential(line, line, nullptr, nullptr, n, 0);
-                        scores.sum(&fresh[r], line, 1, n);
-                        if (scores.round) scores.round(line, line, nullptr, nullptr, n, 0);
-                    }
-                    for (int64_t i = n; i < keys; i++) line[i] = 0;
-                }
-                scores.exponential(factor, factor, nullptr, nullptr, rows, 0);
-                for (int64_t r = 0; r < rows; r++) {
-                    total[r] = total[r] * factor[r] + fresh[r];
-                    if (first && factor[r] != 1) scores.apply(scores.multiply, out + r * depth, factor[r], depth);
-                }
+                scores.steps.weigh(scores.block(values, row, rows, first, keys), top, total, factor);
+                if (scores.round)
+                    for (int64_t r = 0; r < rows; r++)
+                        scores.round(values + r * key_block, values + r * key_block, nullptr, nullptr, keys, 0);
+                if (first) scores.steps.scale(out, depth, out, depth, factor, rows, depth);
                 scores.product(rows, depth, keys, {scores.weights(values, rows, keys, rounded.data), key_block, 1},
                                {scores.operand(a.value, batch, head, first), a.value.strides[2], a.value.strides[3]}, out, depth, 1, 1,
                                first > 0);
@@ -159,13 +134,19 @@ template <class T> void forward(const Attention& a) {
             scores.logarithm(logs, total, nullptr, nullptr, rows, 0);
             for (int64_t r = 0; r < rows; r++) {
                 logs[r] = total[r] == 0 ? -Scores<T>::infinity : logs[r] + top[r];
-                scores.apply(scores.multiply, out + r * depth, total[r] == 0 ? 0 : 1 / total[r], depth);
-                const int64_t item = sizeof(T);
-                scores.copy({reinterpret_cast<char*>(row_of<T>(a.out, batch, head, row + r)),
-                             reinterpret_cast<const char*>(out + r * depth),
-                             {1, depth},
-                             {0, a.out.strides[3] * item},
-                             {0, item}});
+                factor[r] = total[r] == 0 ? 0 : 1 / total[r];
+            }
+            T* results = row_of<T>(a.out, batch, head, row);
+            const int64_t item = sizeof(T), step = a.out.strides[2];
+            if (a.out.strides[3] == 1) {
+                scores.steps.scale(results, step, out, depth, factor, rows, depth);
+            } else {
+                scores.steps.scale(out, depth, out, depth, factor, rows, depth);
+                scores.copy({reinterpret_cast<char*>(results),
+                             reinterpret_cast<const char*>(out),
+                             {rows, depth},
+                             {step * item, a.out.strides[3] * item},
+                             {depth * item, item}});
             }
         }
     });
@@ -188,7 +169,11 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
                 const int64_t rows = a.queries - row < query_block ? a.queries - row : query_block;
                 const void* g = scores.operand(grad, batch, head, row);
                 const int64_t item = sizeof(T);
-                for (int64_t r = 0; r < rows; r++) { // the sum of out * grad per row
+                const bool plain = !a.narrow && grad.strides[3] == 1 && a.out.strides[3] == 1;
+                if (plain)
+                    scores.steps.dot(inner, static_cast<const T*>(g), grad.strides[2], row_of<T>(a.out, batch, head, row), a.out.strides[2],
+                                     rows, a.value_depth);
+                for (int64_t r = 0; r < rows && !plain; r++) {
                     auto read = [&](PlaneCopy copy, int64_t size, void* to, const void* from, int64_t step) {
                         copy({static_cast<char*>(to), static_cast<const char*>(from), {1, a.value_depth}, {0, size}, {0, step * size}});
                     };
@@ -201,23 +186,16 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
                         read(scores.copy, item, line, slope, grad.strides[3]);
                     }
                     read(scores.copy, item, other, row_of<T>(a.out, batch, head, row + r), a.out.strides[3]);
-                    scores.multiply(line, line, other, nullptr, a.value_depth, 0);
-                    scores.sum(&inner[r], line, 1, a.value_depth);
+                    scores.steps.dot(&inner[r], line, 0, other, 0, 1, a.value_depth);
                 }
                 const int64_t visible = a.causal && row + rows < a.keys ? row + rows : a.keys;
                 for (int64_t first = 0; first < visible; first += key_block) {
                     const int64_t keys = visible - first < key_block ? visible - first : key_block;
                     scores.compute(weights, batch, head, row, rows, first, keys);
-                    for (int64_t r = 0; r < rows; r++) {
-                        T* values = weights + r * key_block;
-                        const T log = logs[row + r];
-                        const int64_t n = log == -Scores<T>::infinity ? 0 : scores.seen(row + r, first, keys);
-                        if (n) {
-                            scores.apply(scores.subtract, values, log, n);
-                            scores.exponential(values, values, nullptr, nullptr, n, 0);
-                        }
-                        for (int64_t i = n; i < keys; i++) values[i] = 0;
-                    }
+                    scores.product(rows, keys, a.value_depth, {g, grad.strides[2], grad.strides[3]},
+                                   {scores.operand(a.value, batch, head, first), a.value.strides[3], a.value.strides[2]}, slopes, key_block,
+                                   1, 1, false);
+                    scores.steps.weigh_again(scores.block(weights, row, rows, first, keys), logs + row, slopes, inner);
                     auto accumulate = [&](const void* left, bool turned, const void* right, const Plane4& shape, int64_t n,
                                           const Plane4& to, int64_t to_row, double alpha) {
                         const int64_t row_step = turned ? 1 : key_block, column_step = turned ? key_block : 1;
@@ -226,14 +204,6 @@ void backward(const Attention& a, const Plane4& grad, const Plane4& grad_query, 
                                        to.strides[3], alpha, true);
                     };
                     accumulate(scores.weights(weights, rows, keys, rounded.data), true, g, grad, a.value_depth, grad_value, first, 1);
-                    scores.product(rows, keys, a.value_depth, {g, grad.strides[2], grad.strides[3]},
-                                   {scores.operand(a.value, batch, head, first), a.value.strides[3], a.value.strides[2]}, slopes, key_block,
-                                   1, 1, false);
-                    for (int64_t r = 0; r < rows; r++) {
-                        T *values = weights + r * key_block, *slope = slopes + r * key_block;
-                        scores.apply(scores.subtract, slope, inner[r], keys);
-                        scores.multiply(slope, slope, values, nullptr, keys, 0);
-                    }
                     const void* slope = scores.weights(slopes, rows, keys, rounded.data);
                     const void *keyed = scores.operand(a.key, batch, head, first), *asked = scores.operand(a.query, batch, head, row);
                     accumulate(slope, false, keyed, a.key, a.depth, grad_query, row, a.scale);

@@ -55,7 +55,7 @@ template <class T> inline void put(const Target<T>& target, int64_t i, int64_t j
     target.out[i * target.out_row + j * target.out_column] = value;
 }
 
-// A tile of sums that is not stored directly: at an edge, transposed, or scaled.
+// A tile of sums that is not stored directly: at an edge, transposed, or added to something scaled.
 template <class T> [[gnu::noinline, gnu::noclone]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
     for (int i = 0; i < rows; ++i, sums += 2 * Vec<T>::width) {
         T* out = target.out + i * target.out_row;
@@ -144,7 +144,10 @@ template <class T, int R, bool Prefetch = false, bool Pack = false>
         }
     }
     for (; p < k; ++p) step();
-    if (columns == 2 * W && target.out_column == 1 && target.alpha == 1 && (!target.c || (target.c_column == 1 && target.beta == 1))) {
+    if (columns == 2 * W && target.out_column == 1 && (!target.c || (target.c_column == 1 && target.beta == 1))) {
+        const V alpha = V::all(target.alpha);
+#pragma GCC unroll 16
+        for (int i = 0; i < R; ++i) low[i] = low[i] * alpha, high[i] = high[i] * alpha; // costs less than to ask whether it is 1
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
             T* out = target.out + i * target.out_row;
