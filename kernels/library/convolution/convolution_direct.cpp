@@ -156,32 +156,51 @@ template <class T> struct Direct {
     int64_t place_of(int64_t group, int64_t image) const {
         return (image / depth.out * s.groups + group) * s.out_channels * depth.out * s.out_space + image % depth.out * s.out_space;
     }
-    /// Among positions [j, stop), calls visit(position in the first image, how many, which image, where in its rows)
-    /// for those that are outputs.
-    template <class Visit> void for_runs(int64_t j, int64_t stop, int64_t images, Visit visit) const {
-        for (int64_t at = j / layout.cell * layout.cell; at < stop; at += layout.cell) {
-            const int64_t from = std::max(at, j), count = std::min(at + s.out[2], stop) - from, image = at % layout.pitch / layout.cell;
-            if (count > 0 && image < images) visit(from - j, count, image, at / layout.pitch * s.out[2] + (from - at));
+    /// Among the positions of a tile, consecutive ones that are outputs.
+    struct Run {
+        int64_t from, count; // in the tile
+        int64_t place;       // in the output, of the first channel
+    };
+    /// The runs of all tiles over some rows of some images from `first`. They are the same for all channels.
+    struct Runs {
+        Scratch<Run> list;
+        Scratch<int64_t> begin; // of each tile's, and the end
+        Runs(const Direct& d, int64_t rows, int64_t group, int64_t first, int64_t images)
+            : list(d.layout.places(d.s, rows) / d.layout.cell + d.layout.places(d.s, rows) / d.columns + 2),
+              begin(d.layout.places(d.s, rows) / d.columns + 2) {
+            const ConvolutionLayout& l = d.layout;
+            const int64_t places = l.places(d.s, rows);
+            int64_t count = 0, tile = 0;
+            for (int64_t j = 0; j < places; j += d.columns) {
+                begin[tile++] = count;
+                const int64_t stop = std::min(j + d.columns, places);
+                for (int64_t at = j / l.cell * l.cell; at < stop; at += l.cell) {
+                    const int64_t from = std::max(at, j), length = std::min(at + d.s.out[2], stop) - from, image = at % l.pitch / l.cell;
+                    if (length > 0 && image < images)
+                        list[count++] = {from - j, length, d.place_of(group, first + image) + at / l.pitch * d.s.out[2] + (from - at)};
+                }
+            }
+            begin[tile] = count;
         }
-    }
+    };
     /// The sums of a tile over channels and taps [p, p + count), added to those before.
-    void add(const T* packed, const T* copied, int64_t o, int64_t j, int64_t p, int64_t count, T* sums) const {
+    void add(const T* packed, const T* copied, int64_t o, int64_t j, int64_t p, int64_t count, const T* before, T* to, int64_t step) const {
         const int64_t some = rows_at(o);
-        steps.rows[some / unit - 1](count, packed + some + p * some, copied + j, offsets.data + p, p ? nullptr : packed, sums);
+        steps.rows[some / unit - 1](count, packed + some + p * some, copied + j, offsets.data + p, p ? nullptr : packed, before, to, step);
     }
-    /// Positions [j, j + columns) of the rows [0, rows), to which `to` points, for each of so many images from `first`:
-    /// those that are written are prefetched, each channel's in another page, while the sums are formed; then stored.
-    template <bool store>
-    void finish(const T* sums, int64_t o, int64_t j, int64_t rows, int64_t group, int64_t first, int64_t images, T* to) const {
-        const int64_t there = std::min(rows_at(o), s.out_channels - o);
-        const int64_t stop = std::min(j + columns, layout.places(s, rows)), step = depth.out * s.out_space;
+    /// The last sums of a tile, for channels from o. What is written is prefetched while they are formed: each channel's is in
+    /// another page. A tile that is one run is written where it belongs, another by way of `sums`.
+    void finish(const T* packed, const T* copied, int64_t o, int64_t j, int64_t p, T* sums, const Run* run, const Run* end, T* to) const {
+        const int64_t all = rows_at(o), there = std::min(all, s.out_channels - o), step = depth.out * s.out_space;
         to += o * step;
-        for_runs(j, stop, images, [&](int64_t from, int64_t count, int64_t image, int64_t place) {
-            T* row = to + place_of(group, first + image) + place;
-            if constexpr (store) return steps.put(there, count, sums + from, row, step);
+        for (const Run* each = run; each < end; ++each)
             for (int64_t r = 0; r < there; ++r)
-                for (int64_t c = 0; c < count; c += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(row + r * step + c, 1);
-        });
+                for (int64_t c = 0; c < each->count; c += 64 / static_cast<int64_t>(sizeof(T)))
+                    __builtin_prefetch(to + each->place + r * step + c, 1);
+        if (end - run == 1 && run->count == columns && there == all)
+            return add(packed, copied, o, j, p, k - p, sums, to + run->place, step);
+        add(packed, copied, o, j, p, k - p, sums, sums, columns);
+        for (; run < end; ++run) steps.put(there, run->count, sums + run->from, to + run->place, step);
     }
     /// Sums of `tiles`, for so many channels of the output, wait here between parts of the sums.
     int64_t waiting_size(int64_t channels) const {
@@ -193,13 +212,15 @@ template <class T> struct Direct {
                T* to, T* waiting) const {
         alignas(64) T here[12 * 32 + 16]; // a register can be read at any position
         const int64_t places = layout.places(s, rows), channels = o_end - o_begin;
+        const Runs runs(*this, rows, group, first, images);
         for (int64_t p = 0; p < k; p += deep) {
             const int64_t count = std::min(deep, k - p);
             const auto tile = [&](int64_t o, int64_t j) {
                 T* sums = deep < k ? waiting + j * channels + (o - o_begin) * columns : here;
-                if (p + count == k) finish<false>(sums, o, j, rows, group, first, images, to);
-                add(packed + (o - o_begin) * (k + 1), copied, o, j, p, count, sums);
-                if (p + count == k) finish<true>(sums, o, j, rows, group, first, images, to);
+                const T* weights = packed + (o - o_begin) * (k + 1);
+                const int64_t* run = runs.begin.data + j / columns;
+                if (p + count == k) finish(weights, copied, o, j, p, sums, runs.list.data + run[0], runs.list.data + run[1], to);
+                else add(weights, copied, o, j, p, count, sums, sums, columns);
             };
             // The inner loop is over the smaller of the weights and the positions, since that is read again and again.
             if (channels >= places) {

@@ -310,14 +310,15 @@ template <class T> constexpr ConvolutionTile tile_of() {
     return tile;
 }
 
-template <class T, int R> void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, T* sums) {
+template <class T, int R>
+void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, const T* before, T* to, int64_t to_step) {
     using V = Vec<T>;
     constexpr int W = V::width;
     V low[R], high[R];
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-        low[i] = bias ? V::all(bias[i]) : V::load(sums + 2 * W * i);
-        high[i] = bias ? low[i] : V::load(sums + 2 * W * i + W);
+        low[i] = bias ? V::all(bias[i]) : V::load(before + 2 * W * i);
+        high[i] = bias ? low[i] : V::load(before + 2 * W * i + W);
     }
     for (int64_t p = 0; p < k; ++p, a += R) {
         const T* b = from + offsets[p];
@@ -330,9 +331,9 @@ template <class T, int R> void direct(int64_t k, const T* a, const T* from, cons
         }
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) {
-        low[i].store(sums + 2 * W * i);
-        high[i].store(sums + 2 * W * i + W);
+    for (int i = 0; i < R; ++i, to += to_step) {
+        low[i].store(to);
+        high[i].store(to + W);
     }
 }
 
