@@ -167,21 +167,12 @@ Qr qr_factor(KernelCall& call, const Tensor& A, Text mode) {
     return {want_q};
 }
 constexpr auto factor_qr = [](const Qr& how, const Array& A, const Array& Q, const Array& R, Workspace tau) {
-    const int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n), width = R.size(-2), item = static_cast<int64_t>(A.element_size());
+    const int64_t m = A.size(-2), n = A.size(-1), width = R.size(-2);
     if (!A.numel()) {
         if (how.want_q && Q.numel()) fill_identity(Q);
         return;
     }
-    each_matrix(count_of(A), m * n * k, [&](int64_t i) {
-        auto *a = static_cast<char*>(matrix_at(A, i)), *r = static_cast<char*>(matrix_at(R, i)),
-             *factors = static_cast<char*>(tau.data) + i * k * item;
-        lapack::geqrf(A.dtype(), m, n, a, m, factors);
-        for (int64_t j = 0; j < n; j++) std::memcpy(r + j * width * item, a + j * m * item, static_cast<size_t>(width * item));
-        if (!how.want_q) return;
-        std::memcpy(matrix_at(Q, i), a, static_cast<size_t>(m * k * item));
-        lapack::orgqr(A.dtype(), m, width, k, matrix_at(Q, i), m, factors);
-    });
-    keep_triangle(R, true);
+    lapack::qr_all(A.dtype(), count_of(A), m, n, width, A.data(), tau.data, how.want_q ? Q.data() : nullptr, R.data());
 };
 
 /// (Walter and Lehmann, 2018; for wide matrices the square part takes what the rest passes on.)
@@ -319,10 +310,7 @@ OPERATORS(factorizations) {
                 return CholeskyPlan{upper, check_errors};
             },
             [](const CholeskyPlan& plan, const Array& L, const Array& info) {
-                const int64_t n = L.size(-1);
-                each_matrix(count_of(L), n * n * n, [&](int64_t i) {
-                    info.data_ptr<int32_t>()[i] = lapack::potrf(L.dtype(), plan.upper ? 'U' : 'L', n, matrix_at(L, i), n);
-                });
+                lapack::potrf_all(L.dtype(), plan.upper ? 'U' : 'L', count_of(L), L.size(-1), L.data(), info.data_ptr<int32_t>());
                 keep_triangle(L, plan.upper);
                 if (plan.check_errors) raise_on(info, "linalg.cholesky_ex", Failure::NotPositive);
             }),
@@ -440,11 +428,8 @@ OPERATORS(factorizations) {
                 return check_errors;
             },
             [](bool check_errors, const Array& LU, const Array& pivots, const Array& info) {
-                const int64_t m = LU.size(-2), n = LU.size(-1);
-                each_matrix(count_of(LU), m * n * std::min(m, n), [&](int64_t i) {
-                    info.data_ptr<int32_t>()[i] =
-                        lapack::getrf(LU.dtype(), m, n, matrix_at(LU, i), m, static_cast<int32_t*>(vector_at(pivots, i)));
-                });
+                lapack::getrf_all(LU.dtype(), count_of(LU), LU.size(-2), LU.size(-1), LU.data(), pivots.data_ptr<int32_t>(),
+                                  info.data_ptr<int32_t>());
                 if (check_errors) raise_factor(info);
             }),
         derivative(
@@ -540,10 +525,7 @@ OPERATORS(factorizations) {
                    const bool through_conjugates = !how.left && how.adjoint && X.is_complex();
                    if (through_conjugates) conjugate(X);
                    need_places(pivots, n, "linalg.lu_solve");
-                   each_matrix(count_of(LU), n * n * width, [&](int64_t i) {
-                       lapack::getrs(X.dtype(), trans, n, width, matrix_at(LU, i), n, static_cast<int32_t*>(vector_at(pivots, i)),
-                                     matrix_at(X, i), n);
-                   });
+                   lapack::getrs_all(X.dtype(), trans, count_of(LU), n, width, LU.data(), pivots.data_ptr<int32_t>(), X.data());
                    if (through_conjugates) conjugate(X);
                }),
         derivative(

@@ -7,14 +7,6 @@
 
 namespace kindling {
 
-void matrices::each_matrix(int64_t count, int64_t work, void (*run)(const void* context, int64_t i), const void* context) {
-    constexpr int64_t least = 150'000, call = 2'000, large = 50'000'000; // a second thread's start, a call, what is shared out itself
-    if (count) run(context, 0); // alone: it may open the library, which is best looked for in this thread
-    parallel_for(1, count, work > large ? count : 1 + least / (work + call), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++) run(context, i);
-    });
-}
-
 namespace {
 
 using namespace matrices;

@@ -8,6 +8,7 @@
 #include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/factors/batches.h"
 #include "kernels/library/factors/lapack.h"
 #include "operators/forms.h"
 #include "operators/kernel.h"
@@ -65,11 +66,7 @@ template <class A> void* vector_at(const A& t, int64_t i) {
 
 /// How many matrices that have elements.
 inline int64_t count_of(const Array& t) { return t.numel() ? t.numel() / (t.size(-2) * t.size(-1)) : 0; }
-/// Calls run(i) for each of `count` matrices, several at once, if they take about `work` multiplications each.
-void each_matrix(int64_t count, int64_t work, void (*run)(const void* context, int64_t i), const void* context);
-template <class F> void each_matrix(int64_t count, int64_t work, const F& run) {
-    each_matrix(count, work, [](const void* context, int64_t i) { (*static_cast<const F*>(context))(i); }, &run);
-}
+using library::each_matrix;
 /// The other triangle, without the diagonal, becomes 0.
 inline void keep_triangle(const Array& t, bool upper) {
     const int64_t m = t.size(-2), n = t.size(-1), item = static_cast<int64_t>(t.element_size());

@@ -153,13 +153,7 @@ OPERATORS(solvers) {
                 return check_errors;
             },
             [](bool check_errors, const Array& X, const Array& info, Workspace exchanges) {
-                const int64_t n = X.size(-1);
-                each_matrix(count_of(X), n * n * n, [&](int64_t i) {
-                    int32_t* pivots = exchanges.as<int32_t>() + i * n;
-                    int code = lapack::getrf(X.dtype(), n, n, matrix_at(X, i), n, pivots);
-                    if (!code) code = lapack::getri(X.dtype(), n, matrix_at(X, i), n, pivots);
-                    info.data_ptr<int32_t>()[i] = code;
-                });
+                lapack::invert_all(X.dtype(), count_of(X), X.size(-1), X.data(), exchanges.as<int32_t>(), info.data_ptr<int32_t>());
                 if (check_errors) raise_on(info, "linalg.inv_ex", Failure::Singular);
             }),
         derivative(

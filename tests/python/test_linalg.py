@@ -392,3 +392,50 @@ def test_solutions_have_the_same_bits_whatever_the_threads_and_neighbours():
         assert kindling.equal(kindling.linalg.solve(A, b), alone) and kindling.equal(some, alone[:, 7:60])
     finally:
         kindling.set_num_threads(before)
+
+
+def bits(tensor):
+    return tensor.contiguous().numpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 3), (4, 4), (7, 7), (8, 8), (11, 11), (16, 16), (17, 17), (5, 3), (3, 5), (16, 2), (2, 16), (9, 8)], ids=str)
+def test_small_matrices_in_batches_are_factored_as_alone(shape, dtype):
+    """Several at once, a lane for each: the same bits, whatever is beside them, also where one is singular, without end or no number."""
+    m, n = shape
+    for count in (2, 7, 8, 9, 17):
+        kindling.manual_seed(m * 100 + n + count)
+        a, b = kindling.randn(count, m, n, dtype=getattr(kindling, dtype)), kindling.randn(count, m, 3, dtype=getattr(kindling, dtype))
+        calls = [kindling.linalg.lu_factor_ex, kindling.linalg.qr, lambda a: kindling.linalg.qr(a, mode="complete")]
+        if m == n:
+            calls += [kindling.linalg.inv_ex, kindling.linalg.cholesky_ex, lambda a: kindling.linalg.cholesky_ex(a @ a.mT + kindling.eye(n, dtype=a.dtype), upper=True),
+                      lambda a: (kindling.linalg.det(a), *kindling.linalg.slogdet(a))]
+        batches = [a, a.clone(), a.clone(), a.clone()]
+        batches[1][count // 2] = 0
+        batches[2][1, 0, 0] = float("nan")
+        batches[3][count - 1] *= 1e30
+        for batch in batches:
+            for call in calls:
+                for i, alone in enumerate(map(call, batch)):
+                    assert [bits(x[i]) for x in call(batch)] == [bits(x) for x in alone], (call, count, i)
+        if m == n:
+            for right in (b, b[..., :1]):
+                for i in range(count):
+                    assert bits(kindling.linalg.solve(a, right)[i]) == bits(kindling.linalg.solve(a[i], right[i]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("m, n, inner", [(1, 1, 1), (3, 3, 3), (4, 4, 4), (2, 8, 5), (8, 1, 8), (1, 8, 3), (8, 8, 8), (5, 7, 6)])
+def test_small_products_in_batches_are_those_alone(m, n, inner, dtype):
+    kindling.manual_seed(m + n)
+    new = lambda *shape: kindling.randn(*shape, dtype=getattr(kindling, dtype))
+    for count in (2, 8, 19):
+        lefts = new(count, m, inner), new(count, inner, m).mT, new(m, count, inner).transpose(0, 1), new(1, m, inner).expand(count, m, inner), new(count, m, 2 * inner)[..., ::2]
+        rights = new(count, inner, n), new(count, n, inner).mT, new(inner, count, n).transpose(0, 1), new(inner, n).expand(count, inner, n)
+        for a in lefts:
+            for b in rights:
+                together = a @ b
+                assert [bits(each) for each in together] == [bits(x @ y) for x, y in zip(a, b)]
+                assert kindling.allclose(together, (a[..., None] * b[:, None]).sum(2), rtol=1e-4, atol=1e-5)
+                out = kindling.empty(count, n, m, dtype=a.dtype).mT
+                assert bits(kindling.bmm(a, b, out=out)) == bits(together)

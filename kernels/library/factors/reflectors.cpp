@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "kernels/isa.h"
+#include "kernels/library/factors/lanes_isa.h"
 #include "kernels/library/factors/triangle.h"
 #include "kernels/library/factors/triangle_isa.h"
 #include "kernels/library/scratch.h"
@@ -54,8 +54,7 @@ template <class T> T scale(T* x, int64_t count, T times) {
 
 /// LAPACK's larfg: makes v, without its 1, of the numbers below alpha, which becomes an element of R. Returns tau.
 template <class T> T make_reflector(T& alpha, T* x, int64_t count) {
-    constexpr int far = std::numeric_limits<T>::max_exponent / 32 * 25; // squares beyond 2^far and 2^-far are not exact
-    const T large = std::ldexp(T{1}, far), small = std::ldexp(T{1}, -far);
+    const T large = std::ldexp(T{1}, reflector_range<T>), small = std::ldexp(T{1}, -reflector_range<T>);
     T sum = scale(x, count, T{1}), scaled = 1, size = std::sqrt(sum + alpha * alpha);
     if (!(sum >= small && sum + alpha * alpha <= large)) {
         scaled = sum < small ? large : small;

@@ -34,7 +34,7 @@ struct Side {
 
 template <class T> const AttentionSteps<T>& attention_steps() {
     if constexpr (sizeof(T) == 4) return KINDLING_OF_ISA(attention_float);
-    else return KINDLING_OF_ISA(attention_double);
+    else return isa() == Isa::Baseline ? isa_baseline::attention_double : isa_avx2::attention_double; // doubles are rare
 }
 
 /// What both directions do with a block of scores.

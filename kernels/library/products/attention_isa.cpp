@@ -196,6 +196,8 @@ template <class T> void dot(T* to, const T* a, int64_t a_row, const T* b, int64_
 } // namespace
 
 extern constexpr AttentionSteps<float> attention_float = {weigh<float>, weigh_again<float>, scale<float>, dot<float>};
+#if !defined(__AVX512F__)
 extern constexpr AttentionSteps<double> attention_double = {weigh<double>, weigh_again<double>, scale<double>, dot<double>};
+#endif
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -37,9 +37,6 @@ namespace isa_avx2 {
 extern const AttentionSteps<float> attention_float;
 extern const AttentionSteps<double> attention_double;
 } // namespace isa_avx2
-namespace isa_avx512 {
-extern const AttentionSteps<float> attention_float;
-extern const AttentionSteps<double> attention_double;
-} // namespace isa_avx512
+namespace isa_avx512 { extern const AttentionSteps<float> attention_float; }
 
 } // namespace kindling::library

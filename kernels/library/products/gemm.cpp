@@ -13,6 +13,7 @@
 #include "kernels/library/products/gemm_bf16.h"
 #include "kernels/library/products/gemm_isa.h"
 #include "kernels/library/products/gemm_tiles.h"
+#include "kernels/library/products/tiny_isa.h"
 #include "kernels/library/scratch.h"
 #include "kernels/tile/tile.h"
 #include "runtime/threads.h"
@@ -78,9 +79,26 @@ template <class Product> void turn(Product& p) {
     std::swap(p.c_row, p.c_column);
 }
 
+/// Small matrices go several at once: a call for each would take longer than its arithmetic.
+template <class T> bool run_tiny(const GemmPart<T>& p, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch) {
+    if (batch < 2 || std::max({p.m, p.n, p.k}) > largest_tiny || p.k == 0 || p.c || p.b_panel || isa() == Isa::Baseline) return false;
+    constexpr int64_t lanes = 32 / sizeof(T);
+    MultiplyTiny<T> multiply;
+    if constexpr (sizeof(T) == 4) multiply = isa_avx2::multiply_tiny_float;
+    else multiply = isa_avx2::multiply_tiny_double;
+    const TinyMatrix<const T> a{p.a, p.a_row, p.a_column, a_batch}, b{p.b, p.b_row, p.b_column, b_batch};
+    const int64_t least = 65536 / (p.m * p.n * p.k + 8 * (p.m * p.k + p.k * p.n + p.m * p.n)) + 1;
+    parallel_for(0, (batch + lanes - 1) / lanes, least, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin * lanes; i < std::min(end * lanes, batch); i += lanes)
+            multiply(p.m, p.n, p.k, a, b, {p.out, p.out_row, p.out_column, out_batch}, p.alpha, i, std::min(lanes, batch - i));
+    });
+    return true;
+}
+
 template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch, int64_t c_batch) {
     if (part.m == 0 || part.n == 0 || batch == 0) return;
     if (part.beta == 0) part.c = nullptr;
+    if (run_tiny(part, batch, a_batch, b_batch, out_batch)) return;
     // Tiles run along rows. Transpose the product if its result is stored by columns, or has few of them.
     bool by_columns = part.out_column != 1 && part.out_row == 1 && part.m > 1;
     if (part.m > 4 && !part.b_panel && (part.n <= 4 || by_columns)) {

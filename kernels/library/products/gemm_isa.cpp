@@ -275,7 +275,11 @@ template <class T> void dots(const GemmPart<T>& part) {
             for (int v = 0; v < parts; ++v) (c < columns ? sums[c][v] : V::zero()).store(partial[c] + v * V::width);
         fold(partial, totals);
         for (int c = 0; c < columns; ++c)
-            for (int64_t p = whole; p < k; ++p) totals[c] += a[p] * b[c * part.b_column + p];
+            for (int64_t p = whole; p < k; ++p) {
+                One<T> total{totals[c]};
+                total.add_product({a[p]}, {b[c * part.b_column + p]});
+                totals[c] = total.v;
+            }
     };
     for (int64_t j = 0; j < part.n;) {
         int columns = part.n - j >= 4 ? 4 : 1;

@@ -1,0 +1,146 @@
+// kernels/library/factors/batches.cpp: which matrices of a batch are factored side by side, and in which thread.
+// Compiled for size.
+#include "kernels/library/factors/batches.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/isa.h"
+#include "kernels/library/factors/lanes_isa.h"
+#include "kernels/library/factors/lapack.h"
+#include "kernels/library/scratch.h"
+#include "runtime/threads.h"
+
+namespace kindling::library {
+
+constexpr int64_t least = 150'000, call = 2'000, large = 50'000'000; // a second thread's start, a call, what is shared out itself
+
+void each_matrix(int64_t count, int64_t work, void (*run)(const void* context, int64_t i), const void* context) {
+    if (count) run(context, 0); // alone: it may open the library, which is best looked for in this thread
+    parallel_for(1, count, work > large ? count : 1 + least / (work + call), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) run(context, i);
+    });
+}
+
+namespace lapack {
+namespace {
+
+/// What is done to matrix i, or to `some` from i on, for which `room` is given; those may say no.
+struct Work {
+    void (*one)(const void* context, int64_t i);
+    bool (*in_lanes)(const void* context, const LaneFactors& lanes, int64_t i, int64_t some, void* room);
+    const void* context;
+};
+
+void each(DType dtype, int64_t count, int64_t size, int64_t products, const Work& work) {
+    if (count < 2 || size > largest_in_lanes || isa() == Isa::Baseline || (dtype != DType::Float32 && dtype != DType::Float64))
+        return each_matrix(count, products, work.one, work.context);
+    const LaneFactors& factors = isa_avx2::lane_factors[dtype == DType::Float64];
+    const int64_t lanes = factors.lanes, groups = (count + lanes - 1) / lanes;
+    parallel_for(0, groups, 1 + least / (lanes * products / 4 + call), [&](int64_t begin, int64_t end) {
+        Scratch<char> room(lane_room);
+        for (int64_t first = begin * lanes; first < std::min(end * lanes, count); first += lanes) {
+            const int64_t some = std::min(lanes, count - first);
+            if (some == 1 || !work.in_lanes(work.context, factors, first, some, room.data))
+                for (int64_t i = first; i < first + some; ++i) work.one(work.context, i);
+        }
+    });
+}
+template <class InLanes, class One>
+void each(DType dtype, int64_t count, int64_t size, int64_t products, const InLanes& in_lanes, const One& one) {
+    const std::pair<const InLanes&, const One&> both{in_lanes, one};
+    each(dtype, count, size, products,
+         {[](const void* context, int64_t i) { static_cast<const decltype(both)*>(context)->second(i); },
+          [](const void* context, const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
+              return static_cast<const decltype(both)*>(context)->first(lanes, i, some, room);
+          },
+          &both});
+}
+
+bool answer(int32_t* infos, int64_t count, bool usual) {
+    if (usual) std::fill_n(infos, count, 0);
+    return usual;
+}
+
+/// Numbers of a dtype.
+struct Numbers {
+    char* data;
+    int64_t item;
+    Numbers(DType dtype, const void* from)
+        : data(static_cast<char*>(const_cast<void*>(from))), item(static_cast<int64_t>(item_size(dtype))) {}
+    char* at(int64_t i) const { return data + i * item; }
+};
+
+} // namespace
+
+void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* matrices, int32_t* pivots, int32_t* infos) {
+    const int64_t steps = std::min(m, n);
+    const Numbers a(dtype, matrices);
+    each(
+        dtype, count, std::max(m, n), m * n * steps,
+        [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
+            return answer(infos + i, some, lanes.lu(some, m, n, a.at(i * m * n), pivots + i * steps, room));
+        },
+        [&](int64_t i) { infos[i] = getrf(dtype, m, n, a.at(i * m * n), m, pivots + i * steps); });
+}
+
+void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* factors, const int32_t* pivots, void* sides) {
+    const Numbers lu(dtype, factors), b(dtype, sides);
+    each(
+        dtype, count, trans == 'N' ? std::max(n, right) : largest_in_lanes + 1, n * n * right,
+        [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
+            return lanes.solve(some, n, right, lu.at(i * n * n), pivots + i * n, b.at(i * n * right), room);
+        },
+        [&](int64_t i) { getrs(dtype, trans, n, right, lu.at(i * n * n), n, pivots + i * n, b.at(i * n * right), n); });
+}
+
+void invert_all(DType dtype, int64_t count, int64_t n, void* matrices, int32_t* pivots, int32_t* infos) {
+    const Numbers a(dtype, matrices);
+    each(
+        dtype, count, n, n * n * n,
+        [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
+            return answer(infos + i, some, lanes.inverse(some, n, a.at(i * n * n), room));
+        },
+        [&](int64_t i) {
+            infos[i] = getrf(dtype, n, n, a.at(i * n * n), n, pivots + i * n);
+            if (!infos[i]) infos[i] = getri(dtype, n, a.at(i * n * n), n, pivots + i * n);
+        });
+}
+
+void potrf_all(DType dtype, char uplo, int64_t count, int64_t n, void* matrices, int32_t* infos) {
+    const Numbers a(dtype, matrices);
+    each(
+        dtype, count, n, n * n * n,
+        [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
+            return answer(infos + i, some, lanes.cholesky(some, uplo == 'U', n, a.at(i * n * n), room));
+        },
+        [&](int64_t i) { infos[i] = potrf(dtype, uplo, n, a.at(i * n * n), n); });
+}
+
+void qr_all(DType dtype, int64_t count, int64_t m, int64_t n, int64_t width, void* matrices, void* taus, void* orthogonal,
+            void* triangles) {
+    const int64_t steps = std::min(m, n);
+    const Numbers a(dtype, matrices), tau(dtype, taus), q(dtype, orthogonal), r(dtype, triangles);
+    each(
+        dtype, count, std::max(m, n), m * n * steps,
+        [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
+            return lanes.qr(some, m, n, width, a.at(i * m * n), orthogonal ? q.at(i * m * width) : nullptr, r.at(i * width * n), room);
+        },
+        [&](int64_t i) {
+            char* matrix = a.at(i * m * n);
+            geqrf(dtype, m, n, matrix, m, tau.at(i * steps));
+            for (int64_t j = 0; j < n; ++j) {
+                const int64_t kept = std::min(j + 1, width);
+                char* column = r.at((i * n + j) * width);
+                std::memcpy(column, matrix + j * m * a.item, static_cast<size_t>(kept * a.item));
+                std::memset(column + kept * a.item, 0, static_cast<size_t>((width - kept) * a.item));
+            }
+            if (!orthogonal) return;
+            std::memcpy(q.at(i * m * width), matrix, static_cast<size_t>(m * steps * a.item));
+            orgqr(dtype, m, width, steps, q.at(i * m * width), m, tau.at(i * steps));
+        });
+}
+
+} // namespace lapack
+} // namespace kindling::library

@@ -1,0 +1,23 @@
+// kernels/library/lanes.h: small matrices side by side, a lane for each; for files compiled once for each instruction set.
+#pragma once
+#include "kernels/library/turn.h"
+#include "kernels/maths/vector.h"
+
+namespace kindling::library::KINDLING_ISA_NAMESPACE {
+
+/// A register; number e of so many matrices is at x[e * lanes].
+template <class T>
+using Lane = kindling::KINDLING_ISA_NAMESPACE::Vec<T, kindling::KINDLING_ISA_NAMESPACE::width / static_cast<int>(sizeof(T))>;
+template <class T> constexpr int64_t lanes = kindling::KINDLING_ISA_NAMESPACE::width / static_cast<int64_t>(sizeof(T));
+
+/// `count` matrices of `size` numbers, `step` apart, go to lanes; lanes beyond hold the first once more.
+template <class T> void gather_lanes(T* to, const T* from, int64_t step, int64_t size, int64_t count) {
+    turn(to, lanes<T>, from, step, count, size);
+    for (int64_t e = 0; count < lanes<T> && e < size; ++e)
+        for (int64_t l = count; l < lanes<T>; ++l) to[e * lanes<T> + l] = to[e * lanes<T>];
+}
+template <class T> void scatter_lanes(T* to, int64_t step, const T* from, int64_t size, int64_t count) {
+    turn(to, step, from, lanes<T>, size, count);
+}
+
+} // namespace kindling::library::KINDLING_ISA_NAMESPACE
