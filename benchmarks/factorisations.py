@@ -8,7 +8,7 @@ Each line is a case: microseconds of ours and of torch (the least of many calls,
 import turns
 
 SIZES = (16, 32, 64, 128, 256, 512, 1024, 2048)
-BATCHES = ((100, 8), (64, 32), (16, 100))   # so many matrices of so many rows
+BATCHES = ((1000, 3), (1000, 4), (100, 8), (64, 32), (16, 100))   # so many matrices of so many rows
 
 
 def cases():
@@ -31,6 +31,8 @@ def cases():
     found = []
     for shape in [(n, n) for n in SIZES] + [(count, n, n) for count, n in BATCHES]:
         n, size = shape[-1], "x".join(map(str, shape[len(shape) == 2:]))
+        if len(shape) > 2:
+            add(f"product/{size}", shape, lambda t, x: t.bmm(*x), n)
         add(f"lu/{size}", shape, lambda t, a: t.linalg.lu_factor(a))
         for width in (1, 16, n) if n > 16 else (1, n):
             add(f"solve/{size}/{width}", shape, lambda t, x: t.linalg.solve(*x), width)

@@ -650,10 +650,10 @@ OPERATORS(embedding) {
             };
             if (mask.defined() && mask.dtype() == DType::Bool) mask = added(mask);
             const bool mask_fits = !mask.defined() || (mask.dtype() == query.dtype() && !is_followed(attn_mask));
-            if (planes && mask_fits && dropout_p == 0 && is_floating(query.dtype()) && query.numel() && k.numel() && v.numel() &&
+            if (planes && mask_fits && !(dropout_p > 0) && is_floating(query.dtype()) && query.numel() && k.numel() && v.numel() &&
                 !query.is_meta()) {
                 if (mask.defined()) mask = expand(mask, {query.size(0), query.size(1), query.size(2), k.size(2)});
-                return std::get<0>(_scaled_dot_product_flash_attention_for_cpu(query, k, v, 0.0, is_causal, mask, scale));
+                return std::get<0>(_scaled_dot_product_flash_attention_for_cpu(query, k, v, dropout_p, is_causal, mask, scale));
             }
             // As torch: the square root of the scale goes on both factors, and half types are computed in float.
             const DType dtype = query.dtype(), inside = value_type(dtype);

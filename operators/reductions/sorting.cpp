@@ -433,16 +433,22 @@ OPERATORS(sorting) {
             check_isin(elements.dtype());
             check_isin(test_elements.dtype());
             if (elements.numel() == 0) return zeros(elements.sizes(), DType::Bool);
+            const double few = 10 * std::pow(static_cast<double>(elements.numel()), 0.145); // torch's bound, too
+            if (static_cast<double>(test_elements.numel()) >= few) {
+                // Sorted: many times many comparisons would be too many. A number is a vector here, as in torch.
+                const DType type = promote(elements.dtype(), test_elements.dtype());
+                const Tensor sorted = std::get<0>(sort(to(reshape(test_elements, {-1}), type))), values = to(elements, type);
+                // NaN come last, where the search has to see something larger.
+                const Tensor keys = is_floating(type) ? masked_fill(sorted, isnan(sorted), Scalar(__builtin_inf())) : sorted;
+                const Tensor place = clamp_max(searchsorted(keys, contiguous(values)), Scalar(sorted.numel() - 1));
+                const Tensor hit = eq(take(sorted, place), values);
+                return invert ? logical_not(hit) : hit;
+            }
+            ResultType common;
+            for (const Tensor* each : {&elements, &test_elements}) common.add(*each->impl());
             Sizes shape = elements.sizes();
             shape.push_back(1);
-            Tensor column = reshape(elements, shape), row = reshape(test_elements, {-1});
-            if (static_cast<double>(row.numel()) < 10 * std::pow(static_cast<double>(elements.numel()),
-                                                                 0.145)) { // torch looks for few one by one, before a number is a vector
-                ResultType common;
-                for (const Tensor* each : {&elements, &test_elements}) common.add(*each->impl());
-                column = to(column, common.get());
-                row = to(row, common.get());
-            }
+            const Tensor column = to(reshape(elements, shape), common.get()), row = to(reshape(test_elements, {-1}), common.get());
             Tensor hit = any(eq(column, row), -1);
             return invert ? logical_not(hit) : hit;
         }),

@@ -1001,3 +1001,25 @@ def test_gradient_shared_by_more_than_a_half_holds(name):
     for t in (torch, kindling):
         x = t.zeros(300, 300, dtype=t.float16, requires_grad=True)
         assert t.autograd.grad(getattr(t, name)(x), x)[0].unique().tolist() == [t.tensor(1 / 90000, dtype=t.float16).item()]
+
+
+@pytest.mark.parametrize("types", itertools.product(("int64", "uint8", "float32", "bfloat16"), ("int64", "int16", "float64")), ids="-".join)
+def test_isin_of_many(types):
+    """Among as many as this the test elements are sorted, and no number is compared with each."""
+    torch.manual_seed(0)
+    a, b = ((torch.randn(n) * 4).to(getattr(torch, dtype)) for n, dtype in zip((60, 50), types))
+    if a.is_floating_point():
+        a[:3] = torch.tensor([math.nan, math.inf, -math.inf])
+    if b.is_floating_point():
+        b[:4] = torch.tensor([math.nan, math.nan, math.inf, 1])
+    ours = [kindling.tensor(each.tolist(), dtype=getattr(kindling, dtype)) for each, dtype in zip((a, b), types)]
+    for invert in (False, True):
+        assert kindling.isin(ours[0].view(6, 10).mT, ours[1], invert=invert).tolist() == torch.isin(a.view(6, 10).mT, b, invert=invert).tolist()
+    big = kindling.arange(300_000)
+    assert kindling.isin(big, big[::3]).sum() == 100_000        # 3e10 comparisons one by one
+
+
+def test_attention_with_a_negative_dropout_is_refused():
+    for t in (torch, kindling):
+        with pytest.raises(RuntimeError, match="do not support dropout > 0"):
+            t.nn.functional.scaled_dot_product_attention(*[t.ones(1, 1, 2, 2)] * 3, dropout_p=-1.0)

@@ -279,10 +279,14 @@ int gesdd(DType dtype, char job, int64_t m, int64_t n, void* a, int64_t lda, voi
     Scratch<int> integers(8 * small);
     int64_t reals = job == 'N' ? 7 * small : std::max(5 * small * small + 7 * small, 2 * large * small + 2 * small * small + small);
     Scratch<char> real_work(is_complex(dtype) ? reals * static_cast<int64_t>(item_size(to_real(dtype))) : 0);
-    with_work(dtype, 0, [&](void* work, int size) {
-        call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work, size,
-             ForComplex{is_complex(dtype), real_work.data}, integers.data, &info);
-    });
+    const int64_t ample = large <= 32 ? 1 << 12 : 0; // the library asks for at most 3,296
+    with_work(
+        dtype, 0,
+        [&](void* work, int size) {
+            call(f, Character{job}, as_int(m), as_int(n), a, leading(lda), s, u, leading(ldu), vt, leading(ldvt), work, size,
+                 ForComplex{is_complex(dtype), real_work.data}, integers.data, &info);
+        },
+        ample);
     return checked(info, "gesdd");
 }
 
