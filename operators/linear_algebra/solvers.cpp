@@ -76,7 +76,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& self, con
     Tensor A = by_columns(self, batch, dtype), X = empty_by_columns(batch, std::max(m, n), width, dtype);
     if (X.numel()) X.zero_();
     if (m) copy_into(narrow(X, -2, 0, m), resolve_lazy_bits(B));
-    Tensor rank = has_rank ? zeros(batch, DType::Int64) : make_tensor({0}, DType::Int64);
+    const IntList ranked = checked_numel(batch) ? IntList(batch) : batch_of(self); // of no matrices those that A has, as in PyTorch
+    Tensor rank = has_rank ? zeros(ranked, DType::Int64) : make_tensor({0}, DType::Int64);
     Tensor values = has_values ? zeros(with(batch, {k}), to_real(dtype)) : make_tensor({0}, to_real(dtype));
     Tensor info = zeros(batch, DType::Int32);
     double limit = rcond.value_or((dtype == DType::Float32 || dtype == DType::Complex64 ? 1.1920928955078125e-07 : 2.220446049250313e-16) *

@@ -49,7 +49,8 @@ void check_distances(const Tensor& x1, const Tensor& x2, double p) {
     for (const Tensor* each : {&x1, &x2})
         KINDLING_CHECK(Runtime, is_floating(each->dtype()), "cdist only supports floating-point dtypes, %s got: %s",
                        each == &x1 ? "X1" : "X2", scalar_type_name(each->dtype()));
-    KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()), "\"cdist\" not implemented for '%s'", scalar_type_name(x1.dtype()));
+    KINDLING_CHECK(NotImplemented, !is_half(x1.dtype()) || !x1.numel() || !x2.numel(), "\"cdist\" not implemented for '%s'",
+                   scalar_type_name(x1.dtype()));
     KINDLING_CHECK(Runtime, x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: %ld X2: %ld", x1.size(-1),
                    x2.size(-1));
     KINDLING_CHECK(Runtime, p >= 0, "cdist only supports non-negative p values");
@@ -198,6 +199,14 @@ Tensor softmax_nll_gradient(const Tensor& grad, const Tensor& self, const Tensor
 Tensor row_norms(const Tensor& x, double p) {
     if (p == 0) return sum(clamp_max(ceil(abs(x)), Scalar(1)), generated::ints<-1>());
     return linalg_vector_norm(x, Scalar(p), generated::ints<-1>(), false);
+}
+
+/// Norms of the differences of rows that broadcast. A tensor of differences is made for derivatives alone: it is as large as one argument
+/// times the rows of the other.
+Tensor distances(const Tensor& x1, const Tensor& x2, double p) {
+    if (is_followed(x1) || is_followed(x2)) return row_norms(sub(x1, x2), p);
+    const Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes());
+    return _distances(expand(x1, sizes), expand(x2, sizes), p);
 }
 
 } // namespace
@@ -760,7 +769,8 @@ OPERATORS(losses) {
         in(space::Nn),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction) {
             check_classes(self);
-            KINDLING_CHECK(Runtime, self.sizes() == target.sizes(), "inconsistent target size: %s for input size: %s",
+            const bool one_number = std::max(self.dim(), target.dim()) < 2 && self.numel() == 1 && target.numel() == 1;
+            KINDLING_CHECK(Runtime, one_number || self.sizes() == target.sizes(), "inconsistent target size: %s for input of size: %s",
                            str(target.sizes()).c_str(), str(self.sizes()).c_str());
             KINDLING_CHECK(NotImplemented, kind_of(self.dtype()) == kind::Float,
                            "\"multilabel_margin_loss_forward_out_frame\" not implemented for '%s'", scalar_type_name(self.dtype()));
@@ -800,9 +810,38 @@ OPERATORS(losses) {
                 Tensor left = cat({mul(x1, number(-2)), a, ones_like(a)}, -1), right = cat({x2, ones_like(b), b}, -1);
                 return _sqrt_or_zero(matmul(left, transpose(right, -2, -1)));
             }
-            Tensor difference = sub(unsqueeze(x1, -2), unsqueeze(to(x2, x1.dtype()), -3));
-            return x1.size(-1) ? row_norms(difference, p) : sum(difference, IntList({-1})); // of nothing: 0, whatever the norm
+            const Tensor left = unsqueeze(x1, -2), right = unsqueeze(to(x2, x1.dtype()), -3);
+            return x1.size(-1) ? distances(left, right, p) : sum(sub(left, right), IntList({-1})); // of nothing: 0, whatever the norm
         }),
+    });
+    declare("_distances(Tensor x1, Tensor x2, float p) -> Tensor")({
+        doc("Norms of x1 - x2 along the last dimension, as row_norms has them"),
+        in(space::Hidden),
+        no_out(),
+        not_differentiable(),
+        reduction(
+            [](KernelCall& call, const Tensor& x1, const Tensor& x2, double p) {
+                KINDLING_CHECK(Runtime, x1.dim() && x1.sizes() == x2.sizes() && x1.dtype() == x2.dtype() && is_floating(x1.dtype()),
+                               "_distances: expected floating tensors of one shape and dtype");
+                const int kind = p == 0 ? 0 : x1.size(-1) == 1 || p == 1 ? 1 : p == 2 ? 2 : std::isinf(p) ? 3 : 4;
+                call.reduces(x1, uint64_t{1} << (x1.dim() - 1), false, x1.dtype());
+                call.reads_as_it_lies(x2);
+                call.reduced(kind == 3 ? Combine::Max : Combine::Sum, x1.dtype());
+                call.number(x1.dtype(), p);
+                call.choice(kind);
+            },
+            [](auto x, auto y, auto p, auto kind) {
+                Sym apart = x - y, size = abs(apart);
+                switch (kind.integer()) {
+                case 0: return min(ceil(size), like(size, 1));
+                case 2: return apart * apart;
+                case 4: return pow(size, p);
+                default: return size;
+                }
+            },
+            [](auto total, auto p, auto kind) {
+                return kind.integer() == 2 ? sqrt(total) : kind.integer() == 4 ? pow(total, reciprocal(like(total, p))) : total;
+            }),
     });
     declare("_sqrt_or_zero(Tensor self) -> Tensor")({
         doc("sqrt, 0 of what is negative, with derivative 0 where it is 0"),
@@ -834,6 +873,10 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, p >= 0, "pdist only supports non-negative p values");
             int64_t n = self.size(0);
             Tensor pairs = triu_indices(n, n, 1);
+            // All distances, of which half is read: with long rows that costs less than to gather rows for each pair.
+            if (self.size(1) >= 32 && (p <= 2 || std::isinf(p)) && p == std::floor(p) && !is_followed(self))
+                return take(distances(unsqueeze(self, 1), self, p),
+                            add(mul(select(pairs, 0, 0), wrap_number(Scalar(n))), select(pairs, 0, 1)));
             Tensor difference = sub(index_select(self, 0, select(pairs, 0, 0)), index_select(self, 0, select(pairs, 0, 1)));
             return self.size(1) ? row_norms(difference, p) : sum(difference, IntList({1})); // of nothing: 0, whatever the norm
         }),

@@ -1023,3 +1023,34 @@ def test_attention_with_a_negative_dropout_is_refused():
     for t in (torch, kindling):
         with pytest.raises(RuntimeError, match="do not support dropout > 0"):
             t.nn.functional.scaled_dot_product_attention(*[t.ones(1, 1, 2, 2)] * 3, dropout_p=-1.0)
+
+
+@pytest.mark.parametrize("p", [0, .5, 1, 2, 3, math.inf])
+@pytest.mark.parametrize("columns", [1, 3, 40])
+def test_distances_with_and_without_a_derivative(columns, p):
+    """Without one no tensor of differences is made."""
+    x, y = torch.randn(2, 7, columns), torch.randn(1, 9, columns)
+    x[0, 0] = y[0, 0]
+    if p != math.inf:       # torch's largest of some numbers leaves NaN out, or not, by their order
+        x[1, 1, 0] = math.nan
+    a, b = (kindling.tensor(each.tolist()) for each in (x, y))
+    for ours, theirs in ((kindling.cdist(a, b, p), torch.cdist(x, y, p)), (kindling.pdist(a[0], p), torch.pdist(x[0], p)),
+                         (kindling.cdist(a.clone().requires_grad_(), b, p).detach(), torch.cdist(x, y, p))):
+        assert torch.allclose(torch.tensor(ours.tolist()), theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def test_labels_of_one_number():
+    for t in (torch, kindling):
+        x = t.tensor(-1.5, requires_grad=True)
+        loss = t.nn.functional.multilabel_margin_loss(x, t.tensor([0]), reduction="none")
+        assert loss.item() == 0 and t.autograd.grad(loss, x)[0].shape == ()
+        with pytest.raises(RuntimeError, match=r"inconsistent target size: \[2\] for input of size: \[\]"):
+            t.nn.functional.multilabel_margin_loss(x, t.tensor([0, 0]))
+
+
+def test_distances_and_least_squares_of_nothing():
+    for t in (torch, kindling):
+        assert t.cdist(t.ones(0, 2, dtype=t.bfloat16), t.ones(3, 2, dtype=t.bfloat16)).shape == (0, 3)
+        with pytest.raises(NotImplementedError):
+            t.cdist(t.ones(1, 2, dtype=t.bfloat16), t.ones(3, 2, dtype=t.bfloat16))
+        assert [tuple(each.shape) for each in t.linalg.lstsq(t.ones(1, 3, 2), t.ones(0, 3, 1))] == [(0, 2, 1), (0,), (1,), (0,)]
