@@ -55,7 +55,7 @@ void Stream::count(int64_t* to, int64_t n) {
         int64_t run = run_left();
         if (run > n) run = n;
         int64_t value = at - static_cast<char*>(nullptr);
-        for (int64_t i = 0; i < run; i++) to[i] = value + i * stride;
+        for (int64_t i = 0; i < run; i++, value += stride) to[i] = value;
         skip(run);
         to += run;
         n -= run;

@@ -234,6 +234,8 @@ Tensor norm_gradient(const Tensor& grad, const Tensor& self, const Tensor& resul
     return mul(scaled, masked_fill(div(g, powered), nothing, Scalar(0)));
 }
 
+Tensor not_zero(const Tensor& self) { return self.dtype() == DType::Bool ? self : ne(self, Scalar(0)); }
+
 } // namespace
 } // namespace kindling
 
@@ -776,13 +778,13 @@ OPERATORS(reductions) {
     declare("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")({
         doc("How many elements are not zero, over dimensions"),
         no_out(),
-        composition([](const Tensor& self, IntList dim) { return sum(ne(self, Scalar(0)), dim); }),
+        composition([](const Tensor& self, IntList dim) { return sum(not_zero(self), dim); }),
     });
     declare("count_nonzero(Tensor self, int? dim=None) -> Tensor")({
         doc("How many elements are not zero"),
         no_out(),
         composition([](const Tensor& self, std::optional<int64_t> dim) {
-            return dim ? sum(ne(self, Scalar(0)), IntList({*dim})) : sum(ne(self, Scalar(0)));
+            return dim ? sum(not_zero(self), IntList({*dim})) : sum(not_zero(self));
         }),
     });
     declare("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")({

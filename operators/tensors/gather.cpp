@@ -139,6 +139,7 @@ struct RowWrites {
     int64_t dim;
     Write how;
     bool by_element; // rows of one element
+    bool scatters;   // what is out of range is told as scatter_add tells it
 };
 
 RowWrites writes_rows(KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Write how,
@@ -162,14 +163,13 @@ RowWrites writes_rows(KernelCall& call, const Tensor& self, int64_t dim, const T
         call.reads(index, DType::Int64);
         call.reads(source);
     }
-    return {dim, how, by_element};
+    return {dim, how, by_element, false};
 }
 
 void check_rows(const RowWrites& rows, const Array& self, const Array& index) {
     const int64_t size = self.dim() ? self.size(rows.dim) : 1;
     const int64_t* bad = library::find_outside(index.data_ptr<int64_t>(), index.numel(), size);
-    if (rows.how == Write::Add && self.dim() == 2) // as torch: by way of scatter_add
-        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, rows.dim, size);
+    if (rows.scatters) KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, rows.dim, size);
     KINDLING_CHECK(Index, !bad, "index out of range in self");
 }
 
@@ -184,7 +184,7 @@ constexpr auto write_rows = [](const RowWrites& rows, const Array& index, const 
     if (rows.by_element) {
         AlongCall call(result, rows.dim, index, source, source.sizes());
         const int64_t* bad = call.write(from, result, source, rows.how);
-        if (rows.how == Write::Add && result.dim() == 2) call.check(bad); // as torch: by way of scatter_add
+        if (rows.scatters) call.check(bad);
         KINDLING_CHECK(Index, !bad, "index out of range in self");
         return;
     }
@@ -419,7 +419,9 @@ OPERATORS(gather) {
                                                                                : Scalar(alpha.to_int()))),
                               dtype);
                 };
-                return writes_rows(call, self, dim, index, alpha.equals(1) ? source : values(), Write::Add, "index_add_");
+                RowWrites rows = writes_rows(call, self, dim, index, alpha.equals(1) ? source : values(), Write::Add, "index_add_");
+                rows.scatters = self.dim() == 2 && alpha.equals(1); // as torch
+                return rows;
             },
             write_rows),
         derivative(

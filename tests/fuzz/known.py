@@ -802,6 +802,8 @@ KNOWN = [
     Known(r"view_as_complex(_copy)?\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"Tensor must have a", "PyTorch makes a copy of what is lazily negated first, which lies in rows.", "`view_as_complex` of what is lazily negated", lambda kind, theirs, ours, call: bool(re.search(r"<[^<>]* neg\b", call))),
     Known(r"linalg_(inv|cholesky)_ex\.\w+|_?linalg_solve_ex\.\w+", r"^result: (nan or infinity|value)", r"^an answer", r"^an answer", "What is left in a singular matrix is LAPACK's.",
           "`inv_ex` of a singular matrix", lambda *told: "nan or infinity" in told[0] or far_apart(*told) or expanded(*told) or no_digits(*told) or "a singular matrix" in told[3]),
+    Known(r"smooth_l1_loss\.\w+", r"^gradient: value", r"^an answer", r"^an answer", "PyTorch's slope is -1 where both are equal and beta is 0.", "slope of `torch.ops.aten.smooth_l1_loss`",
+          lambda kind, theirs, ours, call: bool(re.search(r"(, |beta=)-?0\.0\)|reduction=\d, 0\.0\b", call))),
     Known(r"(mse|huber|smooth_l1)_loss\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer",
           "Of shapes that are broadcast: PyTorch divides by the number of the input's elements, not of the loss's.", "`torch.ops.aten.mse_loss` of shapes that are broadcast", unlike_sizes),
     Known(r"(arg)?sort\.\w+", r"^(result|arguments after the call): value", r"^an answer", r"^an answer", "Which of two equal elements comes first is open.",

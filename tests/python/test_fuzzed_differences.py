@@ -1054,3 +1054,10 @@ def test_distances_and_least_squares_of_nothing():
         with pytest.raises(NotImplementedError):
             t.cdist(t.ones(1, 2, dtype=t.bfloat16), t.ones(3, 2, dtype=t.bfloat16))
         assert [tuple(each.shape) for each in t.linalg.lstsq(t.ones(1, 3, 2), t.ones(0, 3, 1))] == [(0, 2, 1), (0,), (1,), (0,)]
+
+
+@pytest.mark.parametrize("alpha, kind", [(0, IndexError), (1, RuntimeError), (2, IndexError)])
+def test_places_out_of_range_are_told_as_what_adds_there(alpha, kind):
+    for t in (torch, kindling):
+        with pytest.raises(kind):
+            t.index_add(t.ones(2, 2), 0, t.tensor([5]), t.ones(1, 2), alpha=alpha)
