@@ -674,6 +674,10 @@ OPERATORS(embedding) {
         composition([](const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
             KINDLING_CHECK(Runtime, input1.dim() == input2.dim(), "bilinear(): input dimensions do not match: got %ld and %ld",
                            input1.dim(), input2.dim());
+            for (int64_t d = 0; d + 1 < input1.dim(); d++)
+                KINDLING_CHECK(Runtime, input1.size(d) == input2.size(d),
+                               "bilinear(): input batch dimensions do not match at dim %ld: got %ld and %ld", d, input1.size(d),
+                               input2.size(d));
             for (const Tensor* each : {&input2, &weight, &bias})
                 KINDLING_CHECK(Runtime, !each->defined() || each->dtype() == input1.dtype(),
                                "All tensors must have the same dtype, got input1: %s, input2: %s, weight: %s", name(input1.dtype()),

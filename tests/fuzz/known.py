@@ -1093,6 +1093,8 @@ KNOWN = [
     Known(r"(linspace|logspace)\.\w+", r"^NotImplementedError there, RuntimeError here", r"not implemented for 'Bool'", r"inferred dtype \S+ can't be safely cast", "Two faults.", "wrong in two ways"),
     Known(r"(linspace|logspace)\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"(linspace|logspace)\.\w+", r"^result: dtype float\d\d there, complex\d+ here", r"^an answer", r"^an answer", "PyTorch's function for it leaves out that an end is complex.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"arange\.\w+", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "The sum of end and step is no int64, and wraps in PyTorch.", "`arange` whose end and step",
+          lambda kind, theirs, ours, call: bool(re.search(r"\b9223372036854775\d{3}\b", call))),
     Known(r"(linspace|logspace|arange)\.\w+", r"^(result|arguments after the call): shape", r"^an answer", r"^an answer", "One of one element keeps its shape on the CPU alone.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r".*", r"^ValueError there, an answer here", r"is not a valid value for reduction", r"^an answer", "PyTorch's function for it looks at what its operator does not.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"cov\.\w+", r"^arguments after the call: value", r"^an answer", r"^an answer", "PyTorch subtracts the mean of a single number from that number itself.", "`cov` of a number without dimensions", lambda kind, theirs, ours, call: bool(re.search(r"cov[\w.]*\(<\w+ \[\] ", call))),

@@ -1061,3 +1061,10 @@ def test_places_out_of_range_are_told_as_what_adds_there(alpha, kind):
     for t in (torch, kindling):
         with pytest.raises(kind):
             t.index_add(t.ones(2, 2), 0, t.tensor([5]), t.ones(1, 2), alpha=alpha)
+
+
+def test_bilinear_of_unlike_batches_is_refused():
+    for t in (torch, kindling):
+        for a, b in (((2, 2), (3, 2)), ((1, 2), (3, 2)), ((2, 0, 2), (3, 0, 2))):
+            with pytest.raises(RuntimeError, match="bilinear\\(\\): input batch dimensions do not match at dim 0: got . and 3"):
+                t.nn.functional.bilinear(t.ones(a), t.ones(b), t.ones(3, 2, 2))
