@@ -311,7 +311,6 @@ OPERATORS(factorizations) {
             },
             [](const CholeskyPlan& plan, const Array& L, const Array& info) {
                 lapack::potrf_all(L.dtype(), plan.upper ? 'U' : 'L', count_of(L), L.size(-1), L.data(), info.data_ptr<int32_t>());
-                keep_triangle(L, plan.upper);
                 if (plan.check_errors) raise_on(info, "linalg.cholesky_ex", Failure::NotPositive);
             }),
         derivative(

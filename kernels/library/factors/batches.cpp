@@ -115,7 +115,14 @@ void potrf_all(DType dtype, char uplo, int64_t count, int64_t n, void* matrices,
         [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
             return answer(infos + i, some, lanes.cholesky(some, uplo == 'U', n, a.at(i * n * n), room));
         },
-        [&](int64_t i) { infos[i] = potrf(dtype, uplo, n, a.at(i * n * n), n); });
+        [&](int64_t i) {
+            infos[i] = potrf(dtype, uplo, n, a.at(i * n * n), n);
+            for (int64_t j = 0; j < n; ++j) {
+                char* column = a.at((i * n + j) * n);
+                if (uplo == 'U') std::memset(column + (j + 1) * a.item, 0, static_cast<size_t>((n - j - 1) * a.item));
+                else std::memset(column, 0, static_cast<size_t>(j * a.item));
+            }
+        });
 }
 
 void qr_all(DType dtype, int64_t count, int64_t m, int64_t n, int64_t width, void* matrices, void* taus, void* orthogonal,

@@ -21,6 +21,7 @@ void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* a, int32_
 void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* lu, const int32_t* pivots, void* b);
 /// Each matrix becomes its inverse; `pivots` is room for n of them each.
 void invert_all(DType dtype, int64_t count, int64_t n, void* a, int32_t* pivots, int32_t* infos);
+/// The other triangle becomes 0.
 void potrf_all(DType dtype, char uplo, int64_t count, int64_t n, void* a, int32_t* infos);
 /// Q of m x width, none if null, and R of width x n, with zeros below its diagonal. `a` is overwritten, `tau` is room for the smaller of m
 /// and n numbers each.

@@ -129,6 +129,7 @@ template <class T> bool cholesky(int64_t count, bool upper, int64_t n, void* mat
         usual = !anywhere(!(at(j, j) > Lane<T>{}));
         const Lane<T> root = at(j, j) = square_root(at(j, j));
         for (int64_t i = j + 1; i < n; ++i) at(i, j) = at(i, j) / root;
+        for (int64_t i = 0; i < j; ++i) at(i, j) = Lane<T>{};
     }
     if (usual) scatter_lanes(a, n * n, work, n * n, count);
     clear_upper_halves();

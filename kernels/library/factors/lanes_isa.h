@@ -23,7 +23,7 @@ struct LaneFactors {
     bool (*solve)(int64_t count, int64_t n, int64_t right, const void* lu, const int32_t* pivots, void* x, void* work);
     /// A matrix becomes its inverse.
     bool (*inverse)(int64_t count, int64_t n, void* a, void* work);
-    /// potrf; the other triangle stays.
+    /// potrf; the other triangle becomes 0.
     bool (*cholesky)(int64_t count, bool upper, int64_t n, void* a, void* work);
     /// geqrf and orgqr: q of m x width, r of width x n with zeros below its diagonal. No q if that is null.
     bool (*qr)(int64_t count, int64_t m, int64_t n, int64_t width, const void* a, void* q, void* r, void* work);
