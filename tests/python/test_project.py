@@ -496,3 +496,12 @@ def test_folders_are_of_a_size_to_be_read():
     large = {folder: files for folder, files in count.items() if files > FOLDER_LIMIT and folder not in LARGE_FOLDERS}
     assert large == {}
     assert [folder for folder in LARGE_FOLDERS if count[folder] <= FOLDER_LIMIT] == []
+
+
+def test_how_a_source_is_compiled_is_a_line_of_its_own():
+    """CMake reads `// Compiled for size.` (CMakeLists.txt): joined with the line before, it would say nothing."""
+    ways = {"calls", "loops", "size", "vectors", "sums"}
+    said = re.compile(rf"Compiled for ({'|'.join(ways)})\b")
+    joined = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.cpp") for line in path.read_text()[:2000].splitlines()
+              if path.relative_to(ROOT).parts[0] != "build" and said.search(line) and not re.fullmatch(r"// Compiled for [a-z]+\.", line)]
+    assert not joined

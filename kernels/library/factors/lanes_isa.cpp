@@ -1,5 +1,5 @@
-// kernels/library/factors/lanes_isa.cpp: LU, Cholesky and QR of several small matrices at once, a lane for each: no step waits for a sum
-// over lanes, and a pivot is a choice of each lane. Compiled for vectors.
+// kernels/library/factors/lanes_isa.cpp: LU, Cholesky and QR of several small matrices at once, a lane for each. No step waits for a sum
+// over lanes; a pivot is a choice of each lane.
 #include "kernels/library/factors/lanes_isa.h"
 
 #include "kernels/library/lanes.h"
