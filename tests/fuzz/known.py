@@ -1345,6 +1345,8 @@ KNOWN = [
     Known(r"program", r"^grad: shape$", r"", r"", "PyTorch's gradient has the sizes that the leaf had when it was first used.", "a leaf that was given other sizes",
           lambda kind, theirs, ours, call: bool(re.search(r"(no_grad|set_grad_enabled\(False)[^\n]*\n +v\d+\.(un)?squeeze_\(|\n +v\d+\.(t|transpose|swap\w+|resize)_\(", call))),
     Known(r"program", r"^variable: shares$", r"", r"", "PyTorch gives back the input as the gradient.", "of `cummax` without elements", lambda kind, theirs, ours, call: bool(re.search(r"cum(max|min)\((?s:.*)autograd\.grad\(", call))),
+    Known(r"program", r"^is_leaf RuntimeError there", r"", r"", "PyTorch makes such a view again of the new data, and cannot.", "`data` was replaced by what the base has no room for",
+          lambda kind, theirs, ours, call: ".data = " in call),
     Known(r"program", r"^an answer there, RuntimeError here", r"", r"the history of a view that was given other data", "PyTorch's gradient is that of a place in the base.", "`data` was replaced by what the base has no room for"),
     Known(r"(unsafe_)?split\w*\.\w+", r"^TypeError there, ValueError here", r"a bytes-like object is required", r"empty separator", "Bytes are split by the tensor's.", "Tensors have the buffer protocol"),
     Known(r"(unsafe_)?split\w*_copy\.\w*out", r"^an answer there, RuntimeError here", r"^an answer", r"expected an out= argument of size", "There are as many targets as parts.", "of empty and of meta tensors is refused", no_elements),
