@@ -142,7 +142,7 @@ def pack(modules, name):
         for block, places, source, late in blocks:
             lay(next(deflated) if late else block, places, source, late)
     shown = {str(path): modules[path] for (_, source), each in groups.items() if not source for path in each}  # not run from
-    text = lzma.compress(marshal.dumps(shown), filters=[{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "pb": 0}]) if lzma else b""
+    text = lzma.compress(marshal.dumps(shown), preset=9 | lzma.PRESET_EXTREME) if lzma else b""
     index.append(f"sources.xz - {len(parts)} {len(text)}\n")
     lines = ("\n" + "".join(index)).encode()
     rest = lines + parts + text

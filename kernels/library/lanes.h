@@ -5,12 +5,12 @@
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
 
-/// A register; number e of so many matrices is at x[e * lanes].
+/// A vector register. Element e of all matrices lies at x[e * lanes], a lane for each matrix.
 template <class T>
 using Lane = kindling::KINDLING_ISA_NAMESPACE::Vec<T, kindling::KINDLING_ISA_NAMESPACE::width / static_cast<int>(sizeof(T))>;
 template <class T> constexpr int64_t lanes = kindling::KINDLING_ISA_NAMESPACE::width / static_cast<int64_t>(sizeof(T));
 
-/// `count` matrices of `size` numbers, `step` apart, go to lanes; lanes beyond hold the first once more.
+/// `count` matrices of `size` numbers, `step` apart, go to lanes. Unused lanes repeat the first matrix.
 template <class T> void gather_lanes(T* to, const T* from, int64_t step, int64_t size, int64_t count) {
     turn(to, lanes<T>, from, step, count, size);
     for (int64_t e = 0; count < lanes<T> && e < size; ++e)

@@ -561,11 +561,12 @@ OPERATORS(factorizations) {
                 return Symmetry{hermitian && self.is_complex(), check_errors};
             },
             [](const Symmetry& how, const Array& LD, const Array& pivots, const Array& info) {
-                keep_triangle(LD, false);
                 const int64_t n = LD.size(-1);
-                for (int64_t i = 0; i < count_of(LD); i++)
+                for (int64_t i = 0; i < count_of(LD); i++) {
+                    lapack::keep_triangle(false, n, n, static_cast<int64_t>(LD.element_size()), matrix_at(LD, i));
                     info.data_ptr<int32_t>()[i] =
                         lapack::sytrf(LD.dtype(), how.hermitian, 'L', n, matrix_at(LD, i), n, static_cast<int32_t*>(vector_at(pivots, i)));
+                }
                 if (how.check_errors) raise_on(info, "torch.linalg.ldl_factor_ex", Failure::Indefinite);
             }),
     });

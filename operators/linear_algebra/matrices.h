@@ -67,15 +67,6 @@ template <class A> void* vector_at(const A& t, int64_t i) {
 /// How many matrices that have elements.
 inline int64_t count_of(const Array& t) { return t.numel() ? t.numel() / (t.size(-2) * t.size(-1)) : 0; }
 using library::each_matrix;
-/// The other triangle, without the diagonal, becomes 0.
-inline void keep_triangle(const Array& t, bool upper) {
-    const int64_t m = t.size(-2), n = t.size(-1), item = static_cast<int64_t>(t.element_size());
-    for (int64_t column = 0; column < count_of(t) * n; column++) {
-        char* at = static_cast<char*>(t.data()) + column * m * item;
-        const int64_t kept = std::min(column % n + upper, m), first = upper ? kept : 0, last = upper ? m : kept;
-        std::memset(at + first * item, 0, static_cast<size_t>((last - first) * item));
-    }
-}
 inline void fill_identity(const Array& t) {
     std::memset(t.data(), 0, static_cast<size_t>(t.numel()) * t.element_size());
     const int64_t m = t.size(-2), n = t.size(-1);

@@ -4,6 +4,7 @@
 #include "generated/functions.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
+#include "operators/reduce.h"
 
 namespace kindling {
 namespace {
@@ -823,25 +824,18 @@ OPERATORS(losses) {
             [](KernelCall& call, const Tensor& x1, const Tensor& x2, double p) {
                 KINDLING_CHECK(Runtime, x1.dim() && x1.sizes() == x2.sizes() && x1.dtype() == x2.dtype() && is_floating(x1.dtype()),
                                "_distances: expected floating tensors of one shape and dtype");
-                const int kind = p == 0 ? 0 : x1.size(-1) == 1 || p == 1 ? 1 : p == 2 ? 2 : std::isinf(p) ? 3 : 4;
+                const int kind = p != 0 && x1.size(-1) == 1 ? 1 : norm_kind(p);
                 call.reduces(x1, uint64_t{1} << (x1.dim() - 1), false, x1.dtype());
                 call.reads_as_it_lies(x2);
-                call.reduced(kind == 3 ? Combine::Max : Combine::Sum, x1.dtype());
+                call.reduced(norm_combine(kind), x1.dtype());
                 call.number(x1.dtype(), p);
                 call.choice(kind);
             },
             [](auto x, auto y, auto p, auto kind) {
-                Sym apart = x - y, size = abs(apart);
-                switch (kind.integer()) {
-                case 0: return min(ceil(size), like(size, 1));
-                case 2: return apart * apart;
-                case 4: return pow(size, p);
-                default: return size;
-                }
+                const Sym apart = x - y;
+                return kind.integer() ? norm_term(apart, p, kind.integer()) : min(ceil(abs(apart)), like(apart, 1));
             },
-            [](auto total, auto p, auto kind) {
-                return kind.integer() == 2 ? sqrt(total) : kind.integer() == 4 ? pow(total, reciprocal(like(total, p))) : total;
-            }),
+            [](auto total, auto p, auto kind) { return norm_of_total(total, p, kind.integer()); }),
     });
     declare("_sqrt_or_zero(Tensor self) -> Tensor")({
         doc("sqrt, 0 of what is negative, with derivative 0 where it is 0"),

@@ -19,12 +19,6 @@ DType sum_dtype(const Tensor& self, DType dtype) {
 
 constexpr auto value = [](auto x) { return x; };
 
-/// |z|^2: of a number with an infinite part infinite, also where the other is NaN.
-Sym squared_size(const Sym& z) {
-    Sym x = abs(real(z)), y = abs(imag(z)), infinite = like(x, std::numeric_limits<double>::infinity());
-    return where(x == infinite, infinite, where(y == infinite, infinite, x * x + y * y));
-}
-
 /// One value, reduced.
 void reduce_one(KernelCall& call, const Tensor& self, Combine combine, DType inside, DType outside, uint64_t mask, bool keepdim) {
     call.reduces(self, mask, keepdim, inside);
@@ -721,30 +715,15 @@ OPERATORS(reductions) {
                 // Of one number without powers, which might overflow, but not of a tensor without dimensions that are named; of none 0,
                 // whatever p is.
                 const bool named = !self.dim() && dim && !dim->empty();
-                int kind = p != 0 && !named && count_in(self.sizes(), mask) <= 1 ? 1
-                           : p == 2                                              ? 2
-                           : p == 1                                              ? 1
-                           : p == 0                                              ? 0
-                           : std::isinf(p)                                       ? (p > 0 ? 3 : 4)
-                                                                                 : 5;
+                const int kind = p != 0 && !named && count_in(self.sizes(), mask) <= 1 ? 1 : norm_kind(p);
                 DType wide = dtype == DType::None ? from : dtype;
                 call.reduces(self, mask, keepdim, is_half(wide) ? DType::Float32 : wide);
-                call.reduced(kind == 3 ? Combine::Max : kind == 4 ? Combine::Min : Combine::Sum, out);
+                call.reduced(norm_combine(kind), out);
                 call.number(inside, p);
                 call.choice(kind);
             },
-            [](auto x, auto p, auto kind) {
-                Sym size = abs(x);
-                switch (kind.integer()) {
-                case 0: return cast(size != like(size, 0), size.dtype());
-                case 2: return x.is_complex() ? squared_size(x) : x * x;
-                case 5: return pow(size, p);
-                default: return size;
-                }
-            },
-            [](auto total, auto p, auto kind) {
-                return kind.integer() == 2 ? sqrt(total) : kind.integer() == 5 ? pow(total, reciprocal(like(total, p))) : total;
-            }),
+            [](auto x, auto p, auto kind) { return norm_term(x, p, kind.integer()); },
+            [](auto total, auto p, auto kind) { return norm_of_total(total, p, kind.integer()); }),
         derivative(
             "self", GIVEN(Tensor grad, Tensor self, Tensor result, Scalar ord, std::optional<IntList> dim,
                           bool keepdim) { return norm_gradient(grad, self, result, ord, dim, keepdim); }),

@@ -9,6 +9,7 @@
 #include "kernels/isa.h"
 #include "kernels/library/factors/lanes_isa.h"
 #include "kernels/library/factors/lapack.h"
+#include "kernels/library/factors/small_factors.h"
 #include "kernels/library/scratch.h"
 #include "runtime/threads.h"
 
@@ -34,8 +35,7 @@ struct Work {
 };
 
 void each(DType dtype, int64_t count, int64_t size, int64_t products, const Work& work) {
-    if (count < 2 || size > largest_in_lanes || isa() == Isa::Baseline || (dtype != DType::Float32 && dtype != DType::Float64))
-        return each_matrix(count, products, work.one, work.context);
+    if (count < 2 || !is_small(dtype, size, size) || isa() == Isa::Baseline) return each_matrix(count, products, work.one, work.context);
     const LaneFactors& factors = isa_avx2::lane_factors[dtype == DType::Float64];
     const int64_t lanes = factors.lanes, groups = (count + lanes - 1) / lanes;
     parallel_for(0, groups, 1 + least / (lanes * products / 4 + call), [&](int64_t begin, int64_t end) {
@@ -73,6 +73,14 @@ struct Numbers {
 };
 
 } // namespace
+
+void keep_triangle(bool upper, int64_t m, int64_t n, int64_t item, void* matrix) {
+    for (int64_t j = 0; j < n; ++j) {
+        char* column = static_cast<char*>(matrix) + j * m * item;
+        const int64_t kept = std::min(j + upper, m), first = upper ? kept : 0, last = upper ? m : kept;
+        std::memset(column + first * item, 0, static_cast<size_t>((last - first) * item));
+    }
+}
 
 void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* matrices, int32_t* pivots, int32_t* infos) {
     const int64_t steps = std::min(m, n);
@@ -117,11 +125,7 @@ void potrf_all(DType dtype, char uplo, int64_t count, int64_t n, void* matrices,
         },
         [&](int64_t i) {
             infos[i] = potrf(dtype, uplo, n, a.at(i * n * n), n);
-            for (int64_t j = 0; j < n; ++j) {
-                char* column = a.at((i * n + j) * n);
-                if (uplo == 'U') std::memset(column + (j + 1) * a.item, 0, static_cast<size_t>((n - j - 1) * a.item));
-                else std::memset(column, 0, static_cast<size_t>(j * a.item));
-            }
+            keep_triangle(uplo == 'U', n, n, a.item, a.at(i * n * n));
         });
 }
 
@@ -137,12 +141,9 @@ void qr_all(DType dtype, int64_t count, int64_t m, int64_t n, int64_t width, voi
         [&](int64_t i) {
             char* matrix = a.at(i * m * n);
             geqrf(dtype, m, n, matrix, m, tau.at(i * steps));
-            for (int64_t j = 0; j < n; ++j) {
-                const int64_t kept = std::min(j + 1, width);
-                char* column = r.at((i * n + j) * width);
-                std::memcpy(column, matrix + j * m * a.item, static_cast<size_t>(kept * a.item));
-                std::memset(column + kept * a.item, 0, static_cast<size_t>((width - kept) * a.item));
-            }
+            for (int64_t j = 0; j < n; ++j)
+                std::memcpy(r.at((i * n + j) * width), matrix + j * m * a.item, static_cast<size_t>(width * a.item));
+            keep_triangle(true, width, n, a.item, r.at(i * width * n));
             if (!orthogonal) return;
             std::memcpy(q.at(i * m * width), matrix, static_cast<size_t>(m * steps * a.item));
             orgqr(dtype, m, width, steps, q.at(i * m * width), m, tau.at(i * steps));

@@ -16,6 +16,9 @@ template <class F> void each_matrix(int64_t count, int64_t work, const F& run) {
 
 namespace lapack {
 
+/// Of a matrix of m rows, numbers of `item` bytes, the other triangle without the diagonal becomes 0.
+void keep_triangle(bool upper, int64_t m, int64_t n, int64_t item, void* matrix);
+
 void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* infos);
 /// A matrix of right-hand sides for each matrix.
 void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* lu, const int32_t* pivots, void* b);

@@ -1,5 +1,5 @@
-// kernels/library/factors/lanes_isa.cpp: LU, Cholesky and QR of several small matrices at once, a lane for each. No step waits for a sum
-// over lanes; a pivot is a choice of each lane.
+// kernels/library/factors/lanes_isa.cpp: LU, Cholesky and QR of several small matrices at once, a lane for each. No reduction
+// runs across lanes, and each lane chooses its own pivot.
 #include "kernels/library/factors/lanes_isa.h"
 
 #include "kernels/library/lanes.h"
@@ -9,6 +9,8 @@ namespace kindling::library::KINDLING_ISA_NAMESPACE {
 namespace {
 
 using namespace kindling::KINDLING_ISA_NAMESPACE;
+
+static_assert(width == 32); // as lane_room has it
 
 /// Matrices of so many rows, by columns.
 template <class T> struct Columns {

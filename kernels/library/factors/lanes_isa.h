@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/library/factors/small_factors.h"
+
 namespace kindling::library {
 
 /// Squares of numbers beyond 2 to this power, or to its negative, are not exact enough for a reflector: it is made of scaled numbers.
 template <class T> constexpr int reflector_range = std::numeric_limits<T>::max_exponent / 32 * 25;
 
-constexpr int64_t largest_in_lanes = 16; // rows and columns
+constexpr int64_t largest_in_lanes = lapack::small_matrix; // rows and columns
 
 /// Of at most `lanes` matrices of at most 16 rows and columns, stored by columns one behind the other. Multiplications and sums are those
 /// of the routines for one matrix, in the same order, and not fused: the results have the same bits. `work` has lane_room bytes. False,

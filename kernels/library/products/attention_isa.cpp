@@ -19,7 +19,7 @@ template <class T> KINDLING_INLINE V<T> exponential(const V<T>& x) {
     else return maths::exp(x);
 }
 
-/// Rows that are worked on together: what comes between two passes over a row is then done for four at once.
+/// Rows that are worked on together: the reductions across lanes between two passes are then done for four rows at once.
 constexpr int64_t group = 4;
 template <class T> using Lines = T[group][lanes];
 
@@ -113,7 +113,7 @@ template <class T> void weigh(const ScoreBlock<T>& block, T* top, T* total, T* f
         join<Greater>(lines, shift);
         for (int64_t r = 0; r < count; r++) {
             T& most = shift[r];
-            // It has left out what is no number, which counts if there is nothing else.
+            // `greater` skips NaN, which counts if the row has nothing else.
             if (most == -infinity<T>) [[unlikely]]
                 for (int64_t i = 0; i < whole[r]; i++) {
                     const T value = block.values[(first + r) * block.row + i];
@@ -160,7 +160,7 @@ template <class T> void weigh_again(const ScoreBlock<T>& block, const T* log, T*
             T* to = slope + (at - line);
             store(to, (load<V<T>>(to) - less) * weight);
         });
-        for (int64_t i = whole; i < block.keys; i++) slope[i] = (slope[i] - inner[r]) * line[i];
+        for (int64_t i = whole; i < block.keys; i++) slope[i] = (slope[i] - inner[r]) * line[i]; // 0, or NaN of what is infinite
     }
     clear_upper_halves();
 }

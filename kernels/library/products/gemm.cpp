@@ -82,15 +82,13 @@ template <class Product> void turn(Product& p) {
 /// Small matrices go several at once: a call for each would take longer than its arithmetic.
 template <class T> bool run_tiny(const GemmPart<T>& p, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch) {
     if (batch < 2 || std::max({p.m, p.n, p.k}) > largest_tiny || p.k == 0 || p.c || p.b_panel || isa() == Isa::Baseline) return false;
-    constexpr int64_t lanes = 32 / sizeof(T);
     MultiplyTiny<T> multiply;
     if constexpr (sizeof(T) == 4) multiply = isa_avx2::multiply_tiny_float;
     else multiply = isa_avx2::multiply_tiny_double;
     const TinyMatrix<const T> a{p.a, p.a_row, p.a_column, a_batch}, b{p.b, p.b_row, p.b_column, b_batch};
-    const int64_t least = 65536 / (p.m * p.n * p.k + 8 * (p.m * p.k + p.k * p.n + p.m * p.n)) + 1;
-    parallel_for(0, (batch + lanes - 1) / lanes, least, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin * lanes; i < std::min(end * lanes, batch); i += lanes)
-            multiply(p.m, p.n, p.k, a, b, {p.out, p.out_row, p.out_column, out_batch}, p.alpha, i, std::min(lanes, batch - i));
+    const int64_t least = 8 * 65536 / (p.m * p.n * p.k + 8 * (p.m * p.k + p.k * p.n + p.m * p.n)) + 8;
+    parallel_for(0, batch, least, [&](int64_t begin, int64_t end) {
+        multiply(p.m, p.n, p.k, a, b, {p.out, p.out_row, p.out_column, out_batch}, p.alpha, begin, end);
     });
     return true;
 }

@@ -38,24 +38,27 @@ template <class T> void gather(T* to, const TinyMatrix<const T>& x, const Order&
 
 template <class T>
 void multiply(int64_t m, int64_t n, int64_t k, const TinyMatrix<const T>& a, const TinyMatrix<const T>& b, const TinyMatrix<T>& out,
-              T alpha, int64_t begin, int64_t count) {
+              T alpha, int64_t begin, int64_t end) {
     constexpr int64_t room = largest_tiny * largest_tiny;
     alignas(64) T left[room * lanes<T>], right[room * lanes<T>], product[room * lanes<T>];
     const Order rows = Order::of(a, m, k), columns = Order::of(b, k, n), order = Order::of(out, m, n);
-    gather(left, {a.at + begin * a.step, a.row, a.column, a.step}, rows, m, k, count);
-    gather(right, {b.at + begin * b.step, b.row, b.column, b.step}, columns, k, n, count);
     const Lane<T> times = all<Lane<T>>(alpha);
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j < n; ++j) {
-            Lane<T> sum = {};
-            for (int64_t p = 0; p < k; ++p)
-                sum = mul_add(load<Lane<T>>(left + (i * rows.row + p * rows.column) * lanes<T>),
-                              load<Lane<T>>(right + (p * columns.row + j * columns.column) * lanes<T>), sum);
-            store(product + (i * order.row + j * order.column) * lanes<T>, sum * times);
-        }
-    const TinyMatrix<T> to{out.at + begin * out.step, out.row, out.column, out.step};
-    if (order.dense) scatter_lanes(to.at, to.step, product, m * n, count);
-    else each_number(to, order, m, n, count, [&](T* number, int64_t lane) { *number = product[lane]; });
+    for (; begin < end; begin += lanes<T>) {
+        const int64_t count = std::min(lanes<T>, end - begin);
+        gather(left, a.from(begin), rows, m, k, count);
+        gather(right, b.from(begin), columns, k, n, count);
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+                Lane<T> sum = {};
+                for (int64_t p = 0; p < k; ++p)
+                    sum = mul_add(load<Lane<T>>(left + (i * rows.row + p * rows.column) * lanes<T>),
+                                  load<Lane<T>>(right + (p * columns.row + j * columns.column) * lanes<T>), sum);
+                store(product + (i * order.row + j * order.column) * lanes<T>, sum * times);
+            }
+        const TinyMatrix<T> to = out.from(begin);
+        if (order.dense) scatter_lanes(to.at, to.step, product, m * n, count);
+        else each_number(to, order, m, n, count, [&](T* number, int64_t lane) { *number = product[lane]; });
+    }
     clear_upper_halves();
 }
 

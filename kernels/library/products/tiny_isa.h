@@ -10,12 +10,13 @@ constexpr int64_t largest_tiny = 8; // rows and columns
 template <class T> struct TinyMatrix {
     T* at;
     int64_t row, column, step; // `step`: from a matrix of the batch to the next
+    TinyMatrix from(int64_t i) const { return {at + i * step, row, column, step}; }
 };
-/// out = alpha * (a @ b) for matrices [begin, begin + count) of a batch; a is m x k. Summed in the order of k and fused, as other products
+/// out = alpha * (a @ b) for matrices [begin, end) of a batch; a is m x k. Summed in the order of k and fused, as other products
 /// are.
 template <class T>
 using MultiplyTiny = void (*)(int64_t m, int64_t n, int64_t k, const TinyMatrix<const T>& a, const TinyMatrix<const T>& b,
-                              const TinyMatrix<T>& out, T alpha, int64_t begin, int64_t count);
+                              const TinyMatrix<T>& out, T alpha, int64_t begin, int64_t end);
 
 namespace isa_avx2 {
 extern const MultiplyTiny<float> multiply_tiny_float;
