@@ -591,6 +591,9 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
         for (int d = 0; d < last; d++) // transposed rows are better gathered many at once
             if (input.strides[order.dims[d]] == slot.item_size && order.sizes[d] >= 16) return false;
     }
+    // Two operands of every second element are gathered in turns, in longer pieces.
+    const auto every_second = [&](int k) { return sides[k].read == Gather && sides[k].strides[order.dims[last]] == 2 * sides[k].item; };
+    const bool paired = count == 2 && every_second(0) && every_second(1) && sides[0].item == sides[1].item;
     // Short rows cost more one by one than gathered into a tile, many at once.
     if (n < (gathers ? 128 : numbers ? 32 : 256) || splat == (1u << count) - 1) return false;
     const bool past_cache = passes_cache(order.size * step.item_size, read_bytes(kernel, order)) && [&] {
@@ -655,7 +658,12 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
                 if (sides[k].read == Number) fill_splat(repeated[k], at[k], sides[k].item), from[k] = repeated[k];
             for (int64_t i = first; i < stop; i += piece) {
                 const int64_t m = stop - i < piece ? stop - i : piece;
-                for (int k = 0; k < count; k++) {
+                if (paired) {
+                    const int64_t item = sides[0].item;
+                    find_plane_copy(sides[0].item)({gathered, at[0] + 2 * i * item, {2, m}, {room, item}, {at[1] - at[0], 2 * item}});
+                    from[0] = gathered, from[1] = gathered + room;
+                }
+                for (int k = 0; k < count && !paired; k++) {
                     if (sides[k].read == Direct) {
                         from[k] = at[k] + i * sides[k].item;
                     } else if (sides[k].read == Gather) {

@@ -38,6 +38,13 @@ KINDLING_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
 [[gnu::noinline]] void copy_rows(const Plane& p, int64_t bytes) {
     char* to = p.to;
     const char* from = p.from;
+    if (p.from_strides[0] == 0 && p.to_strides[0] == bytes && bytes <= 512 && p.sizes[0] > 4 && !p.past_cache) {
+        // One short row again and again: what is there already is copied, twice as much each time.
+        const int64_t all = p.sizes[0] * bytes;
+        copy_row(to, from, bytes);
+        for (int64_t done = bytes; done < all; done *= 2) copy_row(to + done, to, done < all - done ? done : all - done);
+        return;
+    }
     for (int64_t o = 0; o < p.sizes[0]; o++, to += p.to_strides[0], from += p.from_strides[0])
         if (p.past_cache) copy_past_cache(to, from, bytes);
         else copy_row(to, from, bytes);
@@ -188,15 +195,20 @@ template <class T> struct Mover {
             store_past_cache(to + (at - lanes) * item, bit_cast<Vec<uint8_t, width>>(turned(load<W>(from - (at - 1) * item), order)));
         for (; at > 0; at--) put<T>(to + (at - 1) * item, from - (at - 1) * item);
     }
-    /// At least `lanes` times every second element. Nothing is read behind the last one.
-    static KINDLING_INLINE void even_row(char* to, const char* from, int64_t n) {
+    /// At least `lanes` times every second element of one or two rows, which are read in turns: large rows of two operands are
+    /// then two streams for the hardware's prefetcher. Nothing is read behind the last element.
+    template <int rows> static KINDLING_INLINE void even_rows(char* to, int64_t to_next, const char* from, int64_t from_next, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
-        for (int64_t at = 0; at < n - lanes; at += lanes) {
-            const char* source = from + 2 * at * item;
-            store(to + at * item, evens(load<W>(source), load<W>(source + width), order));
+        for (int64_t at = 0; at < n - lanes; at += lanes)
+#pragma GCC unroll 2
+            for (int r = 0; r < rows; r++) {
+                const char* source = from + r * from_next + 2 * at * item;
+                store(to + r * to_next + at * item, evens(load<W>(source), load<W>(source + width), order));
+            }
+        for (int r = 0; r < rows; r++) {
+            const char* source = from + r * from_next + 2 * (n - lanes) * item;
+            store(to + r * to_next + (n - lanes) * item, last_evens(load<W>(source), load<W>(source + width - item), order));
         }
-        const char* source = from + 2 * (n - lanes) * item;
-        store(to + (n - lanes) * item, last_evens(load<W>(source), load<W>(source + width - item), order));
     }
 
     /// The same for every third. The remainder of the last vector is copied one by one.
@@ -242,8 +254,10 @@ template <class T> struct Mover {
                 return;
             }
             if ((from_inner == -item || from_inner == 2 * item) && inner >= lanes) {
+                if constexpr ((item == 4 || item == 8) && lanes >= 4)
+                    if (from_inner > 0 && outer == 2) return even_rows<2>(to, p.to_strides[0], from, p.from_strides[0], inner);
                 for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0])
-                    if (from_inner > 0) even_row(to, from, inner);
+                    if (from_inner > 0) even_rows<1>(to, 0, from, 0, inner);
                     else if (p.past_cache && reinterpret_cast<intptr_t>(to) % item == 0) turn_row_past_cache(to, from, inner);
                     else turn_row(to, from, inner);
                 return;

@@ -25,6 +25,25 @@ struct Padding {
 
 bool legacy_empty(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
 
+/// Copies few bytes that lie in order: no loop is planned for them. False if there are many, or a tensor is unusual.
+bool join_small(TensorList tensors, int64_t dim, const Tensor& result) {
+    const int64_t item = static_cast<int64_t>(result.element_size());
+    if (result.numel() * item > 4096 || thread_state.recording || result.numel() == 0) return false;
+    for (const Tensor& t : tensors)
+        if (t.impl()->key & (key::slow & ~uint32_t{key::Autograd}) || t.dtype() != result.dtype() || !t.is_contiguous() || t.is_meta())
+            return false;
+    const int64_t row = result.stride(dim) * item, pitch = result.size(dim) * row;
+    char* to = static_cast<char*>(result.data());
+    for (const Tensor& t : tensors) {
+        const int64_t bytes = t.numel() * item;
+        if (bytes == 0) continue;
+        const int64_t each = t.size(dim) * row;
+        find_plane_copy(1)({to, static_cast<const char*>(t.data()), {bytes / each, each}, {pitch, 1}, {each, 1}});
+        to += each;
+    }
+    return true;
+}
+
 Tensor joined(TensorList tensors, int64_t dim) {
     KINDLING_CHECK(Value, !tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
     ResultType type;
@@ -56,6 +75,7 @@ Tensor joined(TensorList tensors, int64_t dim) {
     sizes[static_cast<size_t>(d)] = total;
     Tensor result = make_tensor(sizes, format_strides(sizes, format), dtype, tensors[0].device());
     if (result.is_meta()) return result;
+    if (format == MemoryFormat::Contiguous && join_small(tensors, d, result)) return result;
     int64_t start = 0;
     Sizes piece = sizes;
     for (const Tensor& t : tensors) {

@@ -118,7 +118,7 @@ template <class T> struct Direct {
     /// Channels of the tile at o: three times the unit, except at the end.
     int64_t rows_at(int64_t o) const {
         const int64_t left = s.out_channels - o;
-        return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : (left + unit - 1) / unit * unit;
+        return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : left > 2 * unit ? 3 * unit : left > unit ? 2 * unit : unit;
     }
     /// What the tile at o reads, in its order: what is added to the channels, then all their weights tap by tap.
     int64_t packed_size(int64_t channels) const { return channels * (k + 1); }
@@ -183,23 +183,21 @@ template <class T> struct Direct {
             begin[tile] = count;
         }
     };
-    /// The sums of a tile over channels and taps [p, p + count), added to those before.
-    void add(const T* packed, const T* copied, int64_t o, int64_t j, int64_t p, int64_t count, const T* before, T* to, int64_t step) const {
-        const int64_t some = rows_at(o);
-        steps.rows[some / unit - 1](count, packed + some + p * some, copied + j, offsets.data + p, p ? nullptr : packed, before, to, step);
+    /// The sums of a tile of `some` channels over channels and taps [p, p + count), added to those before.
+    void add(const T* packed, const T* copied, int64_t some, int64_t j, int64_t p, int64_t count, const T* before, T* to,
+             int64_t step) const {
+        const int which = some == 3 * unit ? 2 : some == unit ? 0 : 1;
+        steps.rows[which](count, packed + some + p * some, copied + j, offsets.data + p, p ? nullptr : packed, before, to, step);
     }
-    /// The last sums of a tile, for channels from o. What is written is prefetched while they are formed: each channel's is in
-    /// another page. A tile that is one run is written where it belongs, another by way of `sums`.
-    void finish(const T* packed, const T* copied, int64_t o, int64_t j, int64_t p, T* sums, const Run* run, const Run* end, T* to) const {
-        const int64_t all = rows_at(o), there = std::min(all, s.out_channels - o), step = depth.out * s.out_space;
+    /// The last sums of a tile of `all` channels from o. A tile that is one run is written where it belongs, another by way of
+    /// `sums`.
+    void finish(const T* packed, const T* copied, int64_t o, int64_t all, int64_t j, int64_t p, T* sums, const Run* run, const Run* end,
+                T* to) const {
+        const int64_t there = std::min(all, s.out_channels - o), step = depth.out * s.out_space;
         to += o * step;
-        for (const Run* each = run; each < end; ++each)
-            for (int64_t r = 0; r < there; ++r)
-                for (int64_t c = 0; c < each->count; c += 64 / static_cast<int64_t>(sizeof(T)))
-                    __builtin_prefetch(to + each->place + r * step + c, 1);
         if (end - run == 1 && run->count == columns && there == all)
-            return add(packed, copied, o, j, p, k - p, sums, to + run->place, step);
-        add(packed, copied, o, j, p, k - p, sums, sums, columns);
+            return add(packed, copied, all, j, p, k - p, sums, to + run->place, step);
+        add(packed, copied, all, j, p, k - p, sums, sums, columns);
         for (; run < end; ++run) steps.put(there, run->count, sums + run->from, to + run->place, step);
     }
     /// Sums of `tiles`, for so many channels of the output, wait here between parts of the sums.
@@ -215,17 +213,19 @@ template <class T> struct Direct {
         const Runs runs(*this, rows, group, first, images);
         for (int64_t p = 0; p < k; p += deep) {
             const int64_t count = std::min(deep, k - p);
-            const auto tile = [&](int64_t o, int64_t j) {
+            const auto tile = [&](int64_t o, int64_t some, int64_t j, const int64_t* run) {
                 T* sums = deep < k ? waiting + j * channels + (o - o_begin) * columns : here;
                 const T* weights = packed + (o - o_begin) * (k + 1);
-                const int64_t* run = runs.begin.data + j / columns;
-                if (p + count == k) finish(weights, copied, o, j, p, sums, runs.list.data + run[0], runs.list.data + run[1], to);
-                else add(weights, copied, o, j, p, count, sums, sums, columns);
+                if (p + count == k) finish(weights, copied, o, some, j, p, sums, runs.list.data + run[0], runs.list.data + run[1], to);
+                else add(weights, copied, some, j, p, count, sums, sums, columns);
             };
             // The inner loop is over the smaller of the weights and the positions, since that is read again and again.
             if (channels >= places) {
-                for (int64_t o = o_begin; o < o_end; o += rows_at(o))
-                    for (int64_t j = 0; j < places; j += columns) tile(o, j);
+                for (int64_t o = o_begin, some; o < o_end; o += some) {
+                    some = rows_at(o);
+                    const int64_t* run = runs.begin.data;
+                    for (int64_t j = 0; j < places; j += columns) tile(o, some, j, run++);
+                }
                 continue;
             }
             const int64_t most = std::max<int64_t>((160 << 10) / static_cast<int64_t>(sizeof(T)) / count, 1);
@@ -233,8 +233,12 @@ template <class T> struct Direct {
                 end = begin;
                 do end += rows_at(end);
                 while (end < o_end && end - begin < most);
-                for (int64_t j = 0; j < places; j += columns)
-                    for (int64_t o = begin; o < end; o += rows_at(o)) tile(o, j);
+                const int64_t* run = runs.begin.data;
+                for (int64_t j = 0; j < places; j += columns, ++run)
+                    for (int64_t o = begin, some; o < end; o += some) {
+                        some = rows_at(o);
+                        tile(o, some, j, run);
+                    }
             }
         }
     }

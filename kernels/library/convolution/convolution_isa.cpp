@@ -1,6 +1,7 @@
 // kernels/library/convolution/convolution_isa.cpp: the inner loops of convolutions, for one instruction set.
 #include "kernels/library/convolution/convolution_isa.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -89,8 +90,27 @@ template <class T> void split_rows(const PlaneRows& p, int64_t evens, int64_t od
                 if (i < odds) store_first(second, to_odd + i, loose ? W : odds - i);
             }
 #else
-            for (int64_t i = 0; i < evens; ++i) to_even[i] = source[2 * i];
-            for (int64_t i = 0; i < odds; ++i) to_odd[i] = source[2 * i + 1];
+            int64_t i = 0;
+#if defined(__AVX2__)
+            using V = Vec<T>;
+            for (; i + V::width <= std::min(evens, odds); i += V::width) {
+                const V low = V::load(source + 2 * i), high = V::load(source + 2 * i + V::width);
+                V first, second; // the halves of each come in turns
+                if constexpr (sizeof(T) == 4) {
+                    first = {_mm256_shuffle_ps(low.v, high.v, 0x88)}, second = {_mm256_shuffle_ps(low.v, high.v, 0xDD)};
+                } else {
+                    first = {_mm256_unpacklo_pd(low.v, high.v)}, second = {_mm256_unpackhi_pd(low.v, high.v)};
+                }
+                const auto in_order = [](V v) {
+                    if constexpr (sizeof(T) == 4) return V{_mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v.v), 0xD8))};
+                    else return V{_mm256_permute4x64_pd(v.v, 0xD8)};
+                };
+                in_order(first).store(to_even + i);
+                in_order(second).store(to_odd + i);
+            }
+#endif
+            for (int64_t rest = i; rest < evens; ++rest) to_even[rest] = source[2 * rest];
+            for (int64_t rest = i; rest < odds; ++rest) to_odd[rest] = source[2 * rest + 1];
 #endif
         }
 }
@@ -323,6 +343,7 @@ void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const 
     for (int64_t p = 0; p < k; ++p, a += R) {
         const T* b = from + offsets[p];
         V b0 = V::load(b), b1 = V::load(b + W);
+        if (p < R) __builtin_prefetch(to + p * to_step, 1); // one at a time: each row is in another page
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
             V factor = V::all(a[i]);
@@ -341,7 +362,10 @@ template <class T> void put(int64_t rows, int64_t count, const T* sums, T* to, i
     using V = Vec<T>;
     constexpr int W = V::width;
     for (int64_t r = 0; r < rows; ++r, sums += 2 * W, to += to_step) {
-        if (count <= W) {
+        if (count >= 4 && count < W) { // two pieces that overlap
+            std::memcpy(to, sums, 4 * sizeof(T));
+            std::memcpy(to + count - 4, sums + count - 4, 4 * sizeof(T));
+        } else if (count <= W) {
             store_first(V::load(sums), to, count);
         } else { // the second register ends with the row
             V::load(sums).store(to);

@@ -34,8 +34,13 @@ struct ConvolutionLayout {
     static int64_t columns_of(const ConvolutionShape& s) { return s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2]; }
     /// The zeros behind a row that can serve as those before the next one.
     static int64_t shared(const ConvolutionShape& s, int64_t columns) {
-        if (s.stride[2] != 1) return 0;
-        return std::max<int64_t>(std::min({s.padding[2], columns - s.padding[2] - s.in[2], columns - s.out[2]}), 0);
+        int64_t zeros = columns - s.out[2];
+        for (int64_t phase = 0; phase < s.stride[2]; ++phase)
+            if (used(phase, s.kernel[2], s.dilation[2], s.stride[2])) {
+                const int64_t left = phase - s.padding[2];
+                zeros = std::min({zeros, ceiling(-left, s.stride[2]), columns - ceiling(s.in[2] - left, s.stride[2])});
+            }
+        return std::max<int64_t>(zeros, 0);
     }
     void set(const ConvolutionShape& s, int64_t count) {
         out_rows = count;
@@ -48,6 +53,8 @@ struct ConvolutionLayout {
         const int64_t y = tap / s.kernel[2] * s.dilation[1], x = tap % s.kernel[2] * s.dilation[2];
         return channel * plane + (((y % s.stride[1]) * s.stride[2] + x % s.stride[2]) * rows + y / s.stride[1]) * pitch + x / s.stride[2];
     }
+    /// a / b, rounded up; 0 for a below 0.
+    static int64_t ceiling(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
     /// True if any tap has this phase of the stride.
     static bool used(int64_t phase, int64_t kernel, int64_t dilation, int64_t stride) {
         for (int64_t tap = 0; tap < std::min(kernel, stride); ++tap)
@@ -60,15 +67,14 @@ struct ConvolutionLayout {
 /// the rows [first, last) of the phase, which begins at `at`, are inside the input; the first of them is at `from`.
 template <class Visit> void for_phases(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t first_row, Visit visit) {
     const int64_t sy = s.stride[1], sx = s.stride[2];
-    auto ceiling = [](int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; };
     for (int64_t f = 0, at = 0; f < sy; ++f)
         for (int64_t g = 0; g < sx; ++g, at += l.rows * l.pitch) {
             if (!l.used(f, s.kernel[1], s.dilation[1], sy) || !l.used(g, s.kernel[2], s.dilation[2], sx)) continue;
             const int64_t left = g - s.padding[2], top = first_row * sy + f - s.padding[1];
-            const int64_t begin = std::min(ceiling(-left, sx), l.cell);
-            const int64_t end = std::max(std::min({ceiling(s.in[2] - left, sx), l.columns, l.cell}), begin);
-            const int64_t first = std::min(ceiling(-top, sy), l.rows);
-            const int64_t last = std::max(std::min(ceiling(s.in[1] - top, sy), l.rows), first);
+            const int64_t begin = std::min(l.ceiling(-left, sx), l.cell);
+            const int64_t end = std::max(std::min({l.ceiling(s.in[2] - left, sx), l.columns, l.cell}), begin);
+            const int64_t first = std::min(l.ceiling(-top, sy), l.rows);
+            const int64_t last = std::max(std::min(l.ceiling(s.in[1] - top, sy), l.rows), first);
             visit(at, first, last, begin, end, (top + first * sy) * s.in[2] + left + begin * sx);
         }
 }
