@@ -66,7 +66,8 @@ constinit std::mutex computation_lock;
 }
 
 /// Bits beside those of the wanted inputs: the tangent rather than gradients, and along with it the value.
-constexpr uint32_t tangent_bit = 1u << 31, value_bit = 1u << 30;
+// wide_bit: gradients keep the dtype that they are computed in. They are summed to the shape of what was broadcast, and cast then.
+constexpr uint32_t tangent_bit = 1u << 31, value_bit = 1u << 30, wide_bit = 1u << 29;
 
 /// Inputs: those of the forward expression, the tangents of the wanted ones and, without the value, the result.
 [[gnu::cold]] void compute_tangent(OperatorPlan::Computation& made, const PointwisePlan& forward, const std::vector<int>& wanted,
@@ -107,6 +108,13 @@ constexpr uint32_t tangent_bit = 1u << 31, value_bit = 1u << 30;
         return made;
     }
     Expression full = differentiate(forward.expression, list.data(), static_cast<int>(list.size()));
+    if (wanted & wide_bit)
+        for (int32_t& output : full.outputs) {
+            const Node& cast = full.nodes[static_cast<size_t>(output)];
+            if (cast.primitive != Primitive::Cast) continue;
+            const DType wider = full.nodes[static_cast<size_t>(cast.operands[0])].type;
+            if (is_floating(wider) && is_floating(cast.type) && item_size(wider) > item_size(cast.type)) output = cast.operands[0];
+        }
     made->gradient_type = made->result_type = forward.expression.output_type(0);
     ExpressionBuilder builder;
     std::vector<Sym> inputs(static_cast<size_t>(full.input_count)), scalars(static_cast<size_t>(full.scalar_count));
@@ -392,6 +400,12 @@ Ref<GradNode> make_pointwise_node(const OperatorPlan& plan, const Operator& op, 
     for (int i = 0; i < forward.input_count; i++)
         if ((wanted >> i & 1) && leads_on(arguments[forward.input_position[i]].tensor)) leading |= 1u << i;
     if (leading) wanted = leading;
+    for (int i = 0; i < forward.input_count; i++) {
+        const TensorImpl* input = arguments[forward.input_position[i]].tensor;
+        if (!(wanted >> i & 1) || input->dtype == forward.expression.output_type(0)) continue;
+        for (int other = 0; other < forward.input_count; other++)
+            if (std::as_const(*arguments[forward.input_position[other]].tensor).sizes() != input->sizes()) wanted |= wide_bit;
+    }
     auto* node = new PointwiseNode(plan);
     node->nowhere = !leading && plan.targets.size() > 1; // of one operand, what is kept is kept all the same, as in PyTorch
     auto ref = Ref<GradNode>::adopt(node);

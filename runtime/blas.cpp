@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -76,6 +77,16 @@ void look() {
         if (try_open(path)) return;
 }
 
+/// OpenBLAS ends the process if it gets no memory for its buffer (32 MB for each thread that is in it at a time), or for what it
+/// loads. So that much is asked for first. A thread asks for a routine once, so this is 2 us seldom.
+void need_memory() {
+    constexpr size_t buffer = 40u << 20, loaded = 32u << 20;
+    const size_t bytes = library ? buffer : buffer + loaded;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    KINDLING_CHECK(OutOfMemory, memory != MAP_FAILED, "can't allocate memory: the LAPACK library needs %zu bytes", bytes);
+    munmap(memory, bytes);
+}
+
 // The interpreter is asked without our lock: it may wait for a thread that wants the lock.
 void look_further() {
     {
@@ -116,6 +127,7 @@ void* blas_routine(const char* name) {
     bool open;
     {
         Lock guard;
+        need_memory();
         look();
         open = library != nullptr;
         if (open) {

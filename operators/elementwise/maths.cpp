@@ -331,8 +331,7 @@ OPERATORS(maths) {
         derivative(
             "self",
             GIVEN(Tensor grad, Tensor self, Tensor other) {
-                return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(0.))), wrap_number(Scalar(0)),
-                                       xlogy(ones({}, grad.dtype()), other)));
+                return where(logical_and(eq(self, Scalar(0)), le(other, Scalar(0.))), wrap_number(Scalar(0)), xlogy(grad, other));
             }),
         derivative(
             "other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), other); }),
@@ -346,8 +345,8 @@ OPERATORS(maths) {
         derivative(
             "self",
             GIVEN(Tensor grad, Tensor self, Tensor other) {
-                return mul(grad, where(logical_and(eq(self, Scalar(0)), le(other, Scalar(-1.))), wrap_number(Scalar(0)),
-                                       special_xlog1py(ones({}, grad.dtype()), other)));
+                return where(logical_and(eq(self, Scalar(0)), le(other, Scalar(-1.))), wrap_number(Scalar(0)),
+                             special_xlog1py(grad, other));
             }),
         derivative(
             "other", GIVEN(Tensor grad, Tensor self, Tensor other) { return div(mul(grad, self), add(other, wrap_number(Scalar(1)))); }),

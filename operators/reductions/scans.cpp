@@ -215,7 +215,6 @@ OPERATORS(scans) {
     declare("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor")({
         doc("The integral by the trapezoid rule, at a fixed distance"),
         in(space::Torch),
-        alias("trapz"),
         no_out(),
         composition([](const Tensor& y, const Scalar& dx, int64_t dim) {
             int64_t d = sample_dim(y, dim);
@@ -225,6 +224,12 @@ OPERATORS(scans) {
             Tensor ends = add(select(y, d, 0), select(y, d, -1));
             return mul(sub(sum(y, IntList({d})), mul(ends, wrap_number(Scalar(0.5)))), wrap_number(Scalar(dx.to_double())));
         }),
+    });
+    declare("trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor")({
+        doc("trapezoid"),
+        in(space::Torch),
+        no_out(),
+        composition([](const Tensor& y, double dx, int64_t dim) { return trapezoid(y, Scalar(dx), dim); }),
     });
     declare("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor")({
         doc("The running integral by the trapezoid rule, at a fixed distance"),

@@ -370,7 +370,7 @@ NATURAL = {"int": "int", "float": "float int", "Number": "int float bool complex
 
 def taken_by_ops(kind, theirs, ours, call):
     """Whether an argument of a call through torch.ops is of a type that is taken there, and by no function outside of it."""
-    said = re.search(r"must be ([\w. ]+?), not ([\w.]+)", ours)
+    said = re.search(r"must be ([\w. ]+?), not ([\w.]*\w)", ours)
     if not said or not call.startswith(("pybind11_", "aten::")):
         return False
     wanted, given = (word.replace("kindling.", "torch.") for word in said.groups())
@@ -998,6 +998,16 @@ KNOWN = [
     Known(r"(remainder|fmod)\.\w*out", r"^RuntimeError there, an answer here", r"Expected out tensor to have dtype", r"^an answer", "It casts as others do.", "Overloads with `out=`"),
     Known(r"(_foreach_)?(pow|norm)_?\.\w+", r"^RuntimeError there, an answer here", r"value cannot be converted to type int64_t", r"^an answer", "The number fits uint64.", "uint16, uint32 and uint64 work wherever"),
     Known(r"linalg_solve_triangular\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"to have the same dtype", "One dtype is asked for, as by other solvers.", "`solve_triangular` of two complex dtypes"),
+    Known(r"renorm_?\.\w+", r"^second gradient: nan or infinity", r"^an answer", r"^an answer", "Rows of infinities and NaN.", "of infinities and NaN differ", not_finite),
+    Known(r"abs(olute)?_?\.\w+", r"^second gradient: value", r"^an answer", r"^an answer", "Along a tiny number the modulus has no second slope: what is told is rounding, over the number.", "along a tiny complex number",
+          lambda kind, theirs, ours, call: "<complex" in call and any(0 < least < 1e-5 for _, _, least, *_ in held(call))),
+    Known(r"ctc_loss\.\w+", r"^an answer there, IndexError here", r"^an answer", r"target -?\d+ is out of range", "PyTorch reads beyond the probabilities.", "`ctc_loss` of a target that is no class"),
+    Known(r"max_unpool[23]d\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "For no output PyTorch asks no dtype.", "into an output without elements put nothing there",
+          lambda kind, theirs, ours, call: bool(re.search(r">, (0\b|\[[^\]]*\b0\b[^\]]*\])", call))),
+    Known(r"_weight_norm\.\w+", r"^result: stride", r"^an answer", r"^an answer", "A v and a g of unlike dimensions.", "`_fused_rms_norm` and `_weight_norm` check",
+          lambda kind, theirs, ours, call: len({len(each.split(",")) for each in re.findall(r"<\w+ \[([^\]]*)\]", call)[:2]}) > 1),
+    Known(r"pairwise_distance\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "An order so high that all powers are 0 or infinite.", "a number that no dtype or memory holds",
+          lambda kind, theirs, ours, call: bool(re.search(r">, (\d{3,}|[6-9]\d|\d(\.\d*)?e\+\d+)", call))),
     Known(r"renorm_?\.\w+", r"^(second )?gradient: (value|nan or infinity)", r"^an answer", r"^an answer", "PyTorch's backward has the norms in float64, where powers overflow later.", "where sums of products overflow",
           lambda kind, theirs, ours, call: bool(re.search(r">, -?\d{2,}(\.\d+)?,", call))),
     Known(r"bucketize\.out", r"^an answer there, \w+ here", r"^an answer", r"bucketize\(\) received an invalid combination", "PyTorch's own function of a number takes no out.", "Overloads with `out=`"),
@@ -1245,7 +1255,7 @@ KNOWN = [
     Known(r"_?upsample_\w+\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"should be greater than 0", "The checks are those of tensors with values.", "of empty and of meta tensors is refused", on_meta),
     Known(r"(native_)?layer_norm\.\w+", r"^gradient: requires_grad True there, False here", r"^an answer", r"^an answer", "The same node gives the gradient of the bias, whose own derivative is zero.", "requires grad where it is zero throughout", not_finite),
     Known(r"_(log_)?softmax_backward_data\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "Infinity less infinity, by the order of the sum.", "softmax into an `out`",
-          lambda kind, theirs, ours, call: bool(re.search(r"-?(inf|nan)\S* there, -?(inf|nan)", call))),
+          lambda kind, theirs, ours, call: bool(re.search(r"-?(inf|nan)\S* there, -?(inf|nan)", call)) or far_apart(kind, theirs, ours, call)),
     Known(r"(_(?!foreach_)[a-z]\w*|\w+_backward)\.\w+", r"^(an answer|\w+Error( in the (second )?gradient)?) there, (an answer|\w+Error( in the (second )?gradient)?) here", r"", r"", "Private operators, which programs call with what public ones have checked.", "Operators whose name begins with an underscore"),
     Known(r".*", r"^(an answer|\w+Error( in the (second )?gradient)?) there, (an answer|\w+Error( in the (second )?gradient)?) here", r"", r"", "Numbers that no dtype or memory holds.", "a number that no dtype or memory holds", out_of_range),
     Known(r"_?upsample_\w+_aa\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for '(U?Int|Short|Long|Char)", "PyTorch's antialiased kernels take other integers.", "`antialias=True` of other integers"),

@@ -2,6 +2,8 @@
 import contextlib
 import itertools
 import math
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -1068,3 +1070,53 @@ def test_bilinear_of_unlike_batches_is_refused():
         for a, b in (((2, 2), (3, 2)), ((1, 2), (3, 2)), ((2, 0, 2), (3, 0, 2))):
             with pytest.raises(RuntimeError, match="bilinear\\(\\): input batch dimensions do not match at dim 0: got . and 3"):
                 t.nn.functional.bilinear(t.ones(a), t.ones(b), t.ones(3, 2, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", ["mul", "add", "sub", "where"])
+def test_gradient_of_a_narrow_operand_is_summed_before_it_is_rounded(name, dtype):
+    """A bias or a scale of a narrower dtype, broadcast: each term rounded first would lose what many terms add up to."""
+    for shape in ((), (1, 40), (30, 1)):
+        told = []
+        for t in (torch, kindling):
+            t.manual_seed(3)
+            x, w = t.randn(30, 40, dtype=t.float64), t.randn(30, 40, dtype=t.float64) + 0.3
+            b = t.randn(shape).to(getattr(t, dtype)).requires_grad_()
+            out = t.where(x > 0, x, b) if name == "where" else getattr(t, name)(x, b)
+            told.append(torch.tensor(t.autograd.grad(out, b, w)[0].tolist()))
+        assert torch.allclose(*told, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name, point", [("xlogy", -3.0), ("xlogy", math.inf), ("xlog1py", -3.0), ("xlog1py", math.inf)])
+@pytest.mark.parametrize("x", [0.0, 2.0])
+@pytest.mark.parametrize("grad", [0.0, 1.0])
+def test_no_gradient_goes_through_a_logarithm_that_is_none(name, point, x, grad):
+    told = []
+    for t in (torch, kindling):
+        first = t.tensor(x, requires_grad=True)
+        told.append(t.autograd.grad(getattr(t.special, name)(first, t.tensor(point)), first, t.tensor(grad))[0].item())
+    assert told[0] == told[1] or math.isnan(told[0]) and math.isnan(told[1])
+
+
+def test_trapz_has_a_float_for_a_distance():
+    for t in (torch, kindling):
+        assert t.trapz(t.tensor([1.0, 2.0]), dx=2).item() == 3 and t.ops.aten.trapz.dx(t.tensor([1.0, 2.0]), dx=2).item() == 3
+        with pytest.raises(TypeError, match=r"trapz\(\) received an invalid combination"):
+            t.trapz(t.tensor([1.0, 2.0]), dx=t.tensor([2.0]))
+        assert "float dx=1" in str(t.ops.aten.trapz.dx._schema)
+
+
+def test_no_memory_for_the_library_of_eigenvalues_is_an_error():
+    """OpenBLAS would end the process."""
+    program = """
+import resource, kindling
+kindling.eye(2).inverse()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), -1))
+try:
+    kindling.linalg.eigvals(kindling.eye(3))
+except RuntimeError as error:
+    print(error)
+"""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert out.returncode == 0 and "the LAPACK library needs" in out.stdout, out
