@@ -55,7 +55,7 @@ KINDLING_OPERATION(ShrOp, (V a, V b) { return choose(bits_of(b) < 64u, a >> (b &
 template <class V> KINDLING_INLINE Bits<V> rounded_to_bfloat16(const V& x) {
     Bits<V> word = bits_of(x);
     Bits<V> rounded = word + 0x7FFF + (word >> 16 & 1);
-    return choose((word & 0x7FFFFFFF) > 0x7F800000, all<Bits<V>>(0x7FC00000u), rounded & 0xFFFF0000);
+    return choose(x != x, all<Bits<V>>(0x7FC00000u), rounded & 0xFFFF0000);
 }
 
 } // namespace kindling::KINDLING_ISA_NAMESPACE
