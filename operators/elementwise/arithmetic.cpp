@@ -673,6 +673,7 @@ OPERATORS(arithmetic) {
                 Tensor whole = other.dtype() == DType::Bool ? to(other, DType::UInt8) : other;
                 return complex(ldexp(real(self), whole), ldexp(imag(self), whole));
             }
+            if (self.is_complex() && is_half(other.dtype())) return mul(self, pow(Scalar(2.0), to(other, DType::Float32))); // not rounded
             if (!is_floating(self.dtype()) || category(other.dtype()) >= 2) return mul(self, pow(Scalar(2.0), other));
             KINDLING_CHECK(NotImplemented, other.dtype() != DType::Bool, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
             // In steps, none of which is infinite or 0 where the whole product is not.

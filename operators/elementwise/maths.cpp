@@ -241,6 +241,16 @@ OPERATORS(maths) {
         int_to_float(),
         flags(trait::TensorOnlyNumbers),
         pointwise([](auto x, auto q) { return zeta(x, q); }),
+        derivative(
+            "self", GIVEN(Tensor grad) {
+                (void)grad;
+                fail(ErrorKind::NotImplemented, "the derivative for 'zeta' is not implemented.");
+                return Tensor();
+            }),
+        derivative(
+            "other", GIVEN(Tensor grad, Tensor self, Tensor other) {
+                return mul(mul(grad, neg(self)), special_zeta(add(self, wrap_number(Scalar(1.0))), other));
+            }),
     });
     declare("i0(Tensor self) -> Tensor")({
         doc("The modified Bessel function of the first kind, order 0"),

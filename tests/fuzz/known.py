@@ -194,7 +194,7 @@ def no_digits(kind, theirs, ours, call):
 
 def long_step(kind, theirs, ours, call):
     """Whether a slice has a step whose sum with its size passes 64 bits."""
-    return any(int(step) >= 2**62 for step in re.findall(r"slice\([^()]*, (\d+)\)", call))
+    return any(int(step) >= 2**62 for step in re.findall(r"slice\([^()]*(?:, |step=)(\d+)\)", call))
 
 
 def fewer_dims(kind, theirs, ours, call):
@@ -1001,6 +1001,11 @@ KNOWN = [
     Known(r"renorm_?\.\w+", r"^second gradient: nan or infinity", r"^an answer", r"^an answer", "Rows of infinities and NaN.", "of infinities and NaN differ", not_finite),
     Known(r"abs(olute)?_?\.\w+", r"^second gradient: value", r"^an answer", r"^an answer", "Along a tiny number the modulus has no second slope: what is told is rounding, over the number.", "along a tiny complex number",
           lambda kind, theirs, ours, call: "<complex" in call and any(0 < least < 1e-5 for _, _, least, *_ in held(call))),
+    Known(r"grid_sampler_[23]d_backward\.\w+", r"^result is a tensor there, NoneType None here", r"^an answer", r"^an answer", "The mask says that nobody wants the grid's gradient.", "`grid_sampler_2d_backward` gives the gradients that its mask names",
+          lambda kind, theirs, ours, call: "False])" in call),
+    Known(r"addbmm\.out", r"^an answer there, RuntimeError here", r"^an answer", r"must have the same dtype", "PyTorch copies self to the target first.", "`addbmm` into an `out` asks"),
+    Known(r"elu_backward\.\w+", r"^(result|(second )?gradient): nan or infinity", r"^an answer", r"^an answer", "Factors whose product overflows, in another order.", "where sums of products overflow",
+          lambda kind, theirs, ours, call: "e+308" in call),
     Known(r"ctc_loss\.\w+", r"^an answer there, IndexError here", r"^an answer", r"target -?\d+ is out of range", "PyTorch reads beyond the probabilities.", "`ctc_loss` of a target that is no class"),
     Known(r"max_unpool[23]d\.\w+", r"^an answer there, NotImplementedError here", r"^an answer", r"not implemented for", "For no output PyTorch asks no dtype.", "into an output without elements put nothing there",
           lambda kind, theirs, ours, call: bool(re.search(r">, (0\b|\[[^\]]*\b0\b[^\]]*\])", call))),
@@ -1212,7 +1217,7 @@ KNOWN = [
     Known(r"(special_)?logsumexp\.\w+", r"^result: shape$", r"^an answer", r"^an answer", "PyTorch's function for it keeps the dimensions.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"repeat_interleave\.\w+", r"^(RuntimeError there, an answer here|an answer there, RuntimeError here|result: (value|shape))", r"", r"", "PyTorch reads an index that is lazily negated without its sign.", "an index that is lazily negated", negated_index),
     Known(r"detach_copy\.\w+", r"^result: requires_grad True there, False here", r"^an answer", r"^an answer", "Of meta tensors PyTorch composes it.", "PyTorch works out the shapes of meta tensors", on_meta),
-    Known(r"cov\.\w+", r"^RuntimeError there, an answer here", r"Inplace update to inference tensor", r"^an answer", "PyTorch subtracts the mean of a single number from that number itself.", "`cov` of a number without dimensions"),
+    Known(r"cov\.\w+", r"^RuntimeError there, an answer here", r"Inplace update to inference tensor|a view of a leaf Variable that requires grad", r"^an answer", "PyTorch subtracts the mean of a single number from that number itself.", "`cov` of a number without dimensions"),
     Known(r"_?unique2?\.\w+", r"^(result|arguments after the call): value", r"", r"", "The inverse among several NaN.", "inverse among nan", holds_nan),
     Known(r"(add|sub|subtract|rsub)_?\.\w+", r"^(result|arguments after the call): nan or infinity", r"^an answer", r"^an answer", "A product with alpha that overflows, where PyTorch adds without rounding it.", "where sums of products overflow", lambda *told: "alpha=" in told[3] and far_apart(*told)),
     Known(r".*out", r"^result: shares$", r"^an answer", r"^an answer", "A target that grew may have room where it lies.", "keeps its storage", target_grew),
@@ -1305,7 +1310,7 @@ KNOWN = [
     Known(r"_foreach_(norm|copy)\.\w+", r"^an answer there, RuntimeError here|^result: device", r"^an answer", r"^an answer|does not have an identity", "Meta tensors in a list.", "Meta tensors together with tensors that have values", on_meta),
     Known(r"(linspace|logspace)\.\w*out", r"^(result|arguments after the call): requires_grad True there, False here", r"^an answer", r"^an answer", "An end is a number, which has no gradient.", "the ends of `linspace`"),
     Known(r"(pow|__pow__)\.\w+", r"^result: dtype int64 there, bool here", r"^an answer", r"^an answer", "PyTorch's function for it has another dtype than its operator.", "PyTorch works out the shapes of meta tensors", on_meta),
-    Known(r"\[\]=?", r"^RuntimeError there, an answer here|^(result|arguments after the call): (value|shape)", r"", r"^an answer", "PyTorch's number of steps wraps, and reads and writes elsewhere.", "A slice whose step", long_step),
+    Known(r"\[\]=?|slice\w*\.\w+", r"^RuntimeError there, an answer here|^(result|arguments after the call): (value|shape)", r"", r"^an answer", "PyTorch's number of steps wraps, and reads and writes elsewhere.", "A slice whose step", long_step),
     Known(r"index\.Tensor|gradient\.\w+", r"^RuntimeError there, an answer here", r"tensors used as indices must be long|expected each tensor to be on the same device", r"^an answer", "PyTorch's function for it takes other dtypes, and no number.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"as_strided_copy\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"setStorage: sizes", "What its storage does not hold.", "of empty and of meta tensors is refused", on_meta),
     Known(r"_unsafe_masked_index_put_accumulate\.\w+", r"^RuntimeError there, IndexError in the gradient here", r"Inference tensors cannot be saved", r"at least one index", "No index, and a mask that cannot be kept.", "wrong in two ways"),

@@ -1120,3 +1120,18 @@ except RuntimeError as error:
 """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert out.returncode == 0 and "the LAPACK library needs" in out.stdout, out
+
+
+def test_zeta_of_an_order_that_requires_grad():
+    """What has no derivative is told when it is asked for, not at the call."""
+    for t in (torch, kindling):
+        x, y = t.tensor(2.0, requires_grad=True), t.tensor(3.0, requires_grad=True)
+        out = t.special.zeta(x, y)
+        assert abs(t.autograd.grad(out, y, retain_graph=True)[0].item() + 0.1541138) < 1e-6
+        with pytest.raises(NotImplementedError, match="the derivative for 'zeta' is not implemented"):
+            out.backward()
+
+
+def test_power_of_two_beside_complex_numbers_is_not_rounded():
+    told = [t.ldexp(t.ones(3, dtype=t.complex64), t.tensor([0.3, 1.7, -2.2], dtype=t.bfloat16)).real.tolist() for t in (torch, kindling)]
+    assert told[1] == pytest.approx(told[0], rel=1e-6)

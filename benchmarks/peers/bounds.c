@@ -1,0 +1,111 @@
+/* What this machine can do on some threads, for bounds.py: memory read and written, and multiply-adds in registers. */
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define WIDTH 64
+#elif defined(__AVX__)
+#define WIDTH 32
+#else
+#define WIDTH 16
+#endif
+typedef float Vector __attribute__((vector_size(WIDTH), aligned(4), may_alias));
+typedef float Register __attribute__((vector_size(WIDTH)));
+enum { most_threads = 64, chains = WIDTH == 64 ? 24 : 12, piece = 4096 };
+
+struct Task {
+    char* to;
+    const char* from; /* arrays of `read` bytes, one behind the other */
+    size_t written, read; /* bytes, multiples of 64 */
+    int arrays;
+    int past_cache;
+    int64_t rounds; /* of multiply-adds, instead */
+};
+float sink[most_threads * 16]; /* visible outside, so that nothing is left out */
+
+static inline void put(char* to, Vector value, int past_cache) {
+#if defined(__AVX512F__)
+    if (past_cache) { _mm512_stream_ps((float*)to, (__m512)value); return; }
+#elif defined(__AVX__)
+    if (past_cache) { _mm256_stream_ps((float*)to, (__m256)value); return; }
+#elif defined(__SSE__)
+    if (past_cache) { _mm_stream_ps((float*)to, (__m128)value); return; }
+#endif
+    *(Vector*)to = value;
+}
+
+/* Reads and writes in turns, a piece of the larger at a time and as much of the other as keeps pace. Task `me` of `count` does its part. */
+static float traffic(const struct Task* t, size_t me, size_t count) {
+    const size_t read = t->read / count / 64 * 64, written = t->written / count / 64 * 64;
+    const size_t larger = read > written ? read : written, pieces = (larger + piece - 1) / piece;
+    const char* from = t->from + me * read;
+    char* to = t->to + me * written;
+    Vector sums[4] = {{0}};
+    size_t at = 0, put_at = 0;
+    for (size_t p = 1; p <= pieces; p++) {
+        const size_t read_to = read * p / pieces / 256 * 256, write_to = written * p / pieces / 64 * 64;
+        for (; at < read_to; at += 4 * WIDTH)
+            for (int array = 0; array < t->arrays; array++)
+                for (int k = 0; k < 4; k++) sums[k] += *(const Vector*)(from + array * t->read + at + k * WIDTH);
+        for (; put_at < write_to; put_at += WIDTH) put(to + put_at, sums[0], t->past_cache);
+    }
+    sums[0] += sums[1] + sums[2] + sums[3];
+    return sums[0][0];
+}
+
+static float multiply_add(int64_t rounds) {
+    Register sums[chains], x = {0}, y = {0};
+    for (int i = 0; i < (int)(WIDTH / sizeof(float)); i++) x[i] = 0.999f, y[i] = 1e-3f * (float)(i + 1);
+    for (int c = 0; c < chains; c++) sums[c] = y * (float)c;
+    for (int64_t r = 0; r < rounds; r++) {
+#pragma GCC unroll 24
+        for (int c = 0; c < chains; c++) sums[c] = sums[c] * x + y;
+    }
+    for (int c = 1; c < chains; c++) sums[0] += sums[c];
+    return sums[0][0];
+}
+
+static void work(int me, const struct Task* t, int threads) {
+    sink[16 * me] = t->rounds ? multiply_add(t->rounds) : traffic(t, (size_t)me, (size_t)threads);
+}
+
+/* Threads that wait without sleeping, so that starting them costs nothing that counts. */
+static struct Task task;
+static int threads = 1, started = 1;
+static volatile int generation, done, stop;
+static pthread_t handles[most_threads];
+
+static void* wait_for_work(void* which) {
+    const int me = (int)(intptr_t)which;
+    for (int seen = 0;;) {
+        while (__atomic_load_n(&generation, __ATOMIC_ACQUIRE) == seen)
+            if (__atomic_load_n(&stop, __ATOMIC_RELAXED)) return NULL;
+        seen = generation;
+        if (me < threads) work(me, &task, threads);
+        __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
+    }
+}
+
+/* Ends the waiting threads: they would take processors from whoever is measured next. */
+void finish(void) {
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (int i = 1; i < started; i++) pthread_join(handles[i], NULL);
+    started = 1, stop = 0, generation = 0;
+}
+
+/* One run on so many threads. Returns how many multiply-adds were done, if any. */
+int64_t run(int count, char* to, const char* from, size_t written, int arrays, size_t read, int past_cache, int64_t rounds) {
+    if (count > most_threads) count = most_threads;
+    for (; started < count; started++) pthread_create(&handles[started], NULL, wait_for_work, (void*)(intptr_t)started);
+    task = (struct Task){to, from, written, read, arrays, past_cache, rounds};
+    threads = count;
+    __atomic_store_n(&done, 0, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+    work(0, &task, threads);
+    while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) < started - 1) {}
+    return rounds * chains * (int64_t)(WIDTH / sizeof(float)) * threads;
+}
