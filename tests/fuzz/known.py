@@ -585,6 +585,8 @@ PROGRAMS = [
           "keeps a copy of the old value", lambda kind, theirs, ours, call: bool(re.search(r"(saved_tensors_hooks|save_on_cpu)\([^\n]*\n +(v\d+)\.\w+_\([^\n]*\b\2\b", call)) or written_as_itself(call)),
     Known(r"program", r"^(variable|grad|what hooks saw): value$|^RuntimeError there, an answer here", r"", r"", "Whether the sign of a complex number is larger than 1.", "Where a result is zero but for rounding",
           lambda kind, theirs, ours, call: bool(re.search(r"^\s*(v\d+) = v\d+\.sgn\(\)\n(?s:.*)^\s*\1\[\1\.detach\(\)\.abs\(\) > 1\]", call, re.M))),
+    Known(r"program", r"^RuntimeError there, an answer here", r"modified by an inplace operation", r"^an answer", "What is saved of an operand that is written to as well is its old value.", "More has a derivative than in PyTorch",
+          lambda kind, theirs, ours, call: bool(re.search(r"^\s*(v\d+)\.\w+_\(\1\)", call, re.M))),
     Known(r"program", r"^RuntimeError there, an answer here", r"does not support automatic differentiation for outputs with complex dtype", r"^an answer",
           "Their formulas hold for complex numbers too.", "More has a derivative than in PyTorch"),
     Known(r"program", r"^RuntimeError there, an answer here", r"ZeroTensors are immutable|Expected isFloatingType", r"^an answer",

@@ -498,3 +498,36 @@ def test_rows_of_what_does_not_vary_along_them():
             same(f"x = {x}\n[[round(v, 6) for v in r.flatten().tolist()] for r in (x.logsumexp(0), x.logsumexp(1), x.logsumexp((0, 1)), x.var(0), x.std(1))]")
             same(f"x = {x}[None].expand(2, {shape})\nb = nn.BatchNorm1d(x.shape[1], dtype=torch.float64)\nb(x)\n[[round(v, 6) for v in r.tolist()] for r in b.buffers()]")
             same(f"x = {x}\n[r.shape for r in torch.native_layer_norm(x, x.shape[1:], None, None, 1e-5)], [round(v, 6) for v in torch.native_layer_norm(x, x.shape[1:], None, None, 1e-5)[1].flatten().tolist()]")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16", "complex64", "bfloat16"])
+@pytest.mark.parametrize("columns", [128, 129, 255, 256, 257, 300, 1025])
+def test_two_operands_of_every_second_element(dtype, columns):
+    """They are gathered in turns."""
+    k.manual_seed(columns)
+    kind = getattr(k, dtype)
+    a, b = ((k.randn(3, 2 * columns) * 100).to(kind) for _ in range(2))
+    for x, y in ((a[:, ::2], b[:, ::2]), (b[:, ::2], a[:, ::2]), (a[:, ::2], a[:, 1::2]), (a[:, ::2], a[:, ::2]), (a[:, 1::2], b[:, ::2].clone())):
+        assert k.equal(x + y, x.clone() + y.clone())
+        assert k.equal(x * y, x.clone() * y.clone())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "complex128"])
+@pytest.mark.parametrize("row", [1, 2, 3, 5, 7, 10, 16, 31, 33, 70, 129])
+def test_short_rows_that_repeat(dtype, row):
+    k.manual_seed(row)
+    kind = getattr(k, dtype)
+    a, b = (k.randn(5, row) * 50).to(kind), (k.randn(47, row) * 50).to(kind)
+    assert k.equal(a[:, None] + b[None], k.stack([each + b for each in a]))
+    assert k.equal(a[:, None].expand(5, 47, row).contiguous(), k.stack([each.repeat(47, 1) for each in a]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int16", "uint8", "bool"])
+@pytest.mark.parametrize("length", range(1, 41))
+def test_no_byte_behind_a_partial_vector_is_written(dtype, length):
+    kind = getattr(k, dtype)
+    memory = k.ones(64, dtype=kind)
+    out = memory[7:7 + length]
+    a, b = (k.arange(2 * length).to(kind)[::2].clone() for _ in range(2))
+    (k.logical_or if dtype == "bool" else k.add)(a, b, out=out)
+    assert k.equal(out, a | b if dtype == "bool" else a + b) and memory[:7].all() and (memory[7 + length:] == 1).all()

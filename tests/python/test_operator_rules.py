@@ -1,6 +1,7 @@
 """Rules that hold across operators, each tried on all that it holds for: numbers beside tensors, dtypes of indices, of
 statistics and of out=, evenly spaced numbers, whole numbers in convolutions. Beside PyTorch."""
 import itertools
+import math
 
 import pytest
 
@@ -345,3 +346,37 @@ def test_dtypes_of_results():
                     f"torch.masked.cumsum({z}, 0)", f"torch.masked.cumprod({z}, 0)", f"torch.masked_select({z}[0], torch.tensor(True))",
                     f"torch.unravel_index({z}, (2, 3))"]
     check(sources, "")
+
+
+STRIDED = [(size, kernel, stride, padding, dilation) for size in (9, 12, 23) for kernel in (2, 3, 5, 7) for stride in (1, 2, 3) for padding in (0, 1, 3)
+           for dilation in (1, 2) if size + 2 * padding >= dilation * (kernel - 1) + 1 and padding <= kernel]
+
+
+@pytest.mark.parametrize("size, kernel, stride, padding, dilation", STRIDED)
+def test_rows_of_a_strided_convolution_share_their_zeros(size, kernel, stride, padding, dilation):
+    """The copy of the input lays rows side by side, with as few zeros between them as every phase of the stride allows."""
+    options = dict(stride=stride, padding=padding, dilation=dilation)
+    torch, kindling = module("torch"), module("kindling")
+    torch.manual_seed(size)
+    x, w, b = torch.randn(2, 3, size, size + 1), torch.randn(13, 3, kernel, kernel), torch.randn(13)
+    want = torch.nn.functional.conv2d(x.double(), w.double(), b.double(), **options).float()
+    got = kindling.nn.functional.conv2d(*(kindling.tensor(each.tolist()) for each in (x, w, b)), **options)
+    assert torch.allclose(torch.tensor(got.tolist()), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 3), (0, 4), (3, 0, 1)])
+def test_small_tensors_that_are_joined(dim, sizes):
+    """Few bytes are copied as they lie; what lies otherwise, is lazy, requires grad or is of another dtype goes by loops."""
+    def parts(t, change):
+        t.manual_seed(5)
+        shapes = [[2, 3, 4] for _ in sizes]
+        for shape, size in zip(shapes, sizes):
+            shape[dim] = size
+        return [change(t, t.arange(1.0, 1 + math.prod(shape)).reshape(shape), i) for i, shape in enumerate(shapes)]
+
+    for change in (lambda t, x, i: x, lambda t, x, i: x.transpose(0, 2).contiguous().transpose(0, 2) if i else x, lambda t, x, i: x.double() if i else x,
+                   lambda t, x, i: t.complex(x, x).conj() if i else t.complex(x, -x), lambda t, x, i: x.requires_grad_()):
+        want, got = (t.cat(parts(t, change), dim) for t in map(module, ("torch", "kindling")))
+        assert got.tolist() == want.tolist() and str(got.dtype) == str(want.dtype).replace("torch", str(got.dtype).split(".")[0]) and got.stride() == want.stride()
+        assert got.requires_grad == want.requires_grad
