@@ -65,8 +65,8 @@ constinit std::mutex computation_lock;
     return -2;
 }
 
-/// Bits beside those of the wanted inputs: the tangent rather than gradients, and along with it the value.
-// wide_bit: gradients keep the dtype that they are computed in. They are summed to the shape of what was broadcast, and cast then.
+/// Bits beside those of the wanted inputs: the tangent rather than gradients, and along with it the value; or gradients in the
+/// dtype that they are computed in, which the engine sums to the shape of what was broadcast, and casts then.
 constexpr uint32_t tangent_bit = 1u << 31, value_bit = 1u << 30, wide_bit = 1u << 29;
 
 /// Inputs: those of the forward expression, the tangents of the wanted ones and, without the value, the result.

@@ -591,7 +591,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
         for (int d = 0; d < last; d++) // transposed rows are better gathered many at once
             if (input.strides[order.dims[d]] == slot.item_size && order.sizes[d] >= 16) return false;
     }
-    // Two operands of every second element are gathered in turns, in longer pieces.
+    // Two operands of every second element are gathered in turns: two streams for the hardware's prefetcher.
     const auto every_second = [&](int k) { return sides[k].read == Gather && sides[k].strides[order.dims[last]] == 2 * sides[k].item; };
     const bool paired = count == 2 && every_second(0) && every_second(1) && sides[0].item == sides[1].item;
     // Short rows cost more one by one than gathered into a tile, many at once.

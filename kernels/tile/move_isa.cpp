@@ -195,8 +195,7 @@ template <class T> struct Mover {
             store_past_cache(to + (at - lanes) * item, bit_cast<Vec<uint8_t, width>>(turned(load<W>(from - (at - 1) * item), order)));
         for (; at > 0; at--) put<T>(to + (at - 1) * item, from - (at - 1) * item);
     }
-    /// At least `lanes` times every second element of one or two rows, which are read in turns: large rows of two operands are
-    /// then two streams for the hardware's prefetcher. Nothing is read behind the last element.
+    /// At least `lanes` times every second element of one row, or of two that are read in turns. Nothing is read behind the last.
     template <int rows> static KINDLING_INLINE void even_rows(char* to, int64_t to_next, const char* from, int64_t from_next, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
         for (int64_t at = 0; at < n - lanes; at += lanes)
