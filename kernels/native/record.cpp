@@ -313,6 +313,7 @@ private:
     /// code.
     int call(const TileStep& step, DType type) {
         const size_t from = item_size(type), to = step.item_size;
+        if (program_.one_step) return none; // the function alone is quicker over a tile: here it is called for a register at a time
         if (is_complex(type) || step.scale != 1 || from < 4 || to < 4 || to > 8 || type == DType::Bool) return none;
         int operands[3];
         for (int k = 0; k < step.operand_count; k++) operands[k] = value(step.operands[k], type);
