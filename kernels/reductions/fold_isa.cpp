@@ -206,8 +206,9 @@ template <class Op, class T> struct Fold {
     static KINDLING_INLINE void block(T* out, const T* x, int64_t n) { halve<in_vector>(out, block_lanes(x, n)); }
 
     /// Floats: four blocks at once, whose lanes are merged together.
-    static constexpr bool lanes_by_four = std::is_floating_point_v<T> && Op::parts == 1 && in_vector >= 8;
-    static constexpr bool by_four = lanes_by_four && std::is_same_v<Op, Add>;
+    static constexpr bool sums = std::is_same_v<Op, Add>;
+    static constexpr bool lanes_by_four = std::is_floating_point_v<T> && Op::parts == 1 && (in_vector >= 8 || (sums && sizeof(V) == 32));
+    static constexpr bool by_four = lanes_by_four && sums;
     /// Merges lanes of a and then of b: each block's `part` lanes become half as many.
     template <int Part, int... I> static KINDLING_INLINE V halved(const V& a, const V& b, std::integer_sequence<int, I...>) {
         constexpr int half = Part / 2; // of block I / half
@@ -217,7 +218,7 @@ template <class Op, class T> struct Fold {
     // One loop for all blocks, because the hardware prefetcher follows the address of the load instruction. The loop
     // contains only loads and additions, so that as many loads as possible are in flight.
     static KINDLING_INLINE void four_blocks(T* out, const T* x) {
-        V sums[4];
+        V folded[4];
 #pragma GCC unroll 1
         for (int b = 0; b < 4; b++, x += fold_block) {
             V lanes[vectors];
@@ -227,18 +228,18 @@ template <class Op, class T> struct Fold {
             for (int at = items; at < fold_block; at += items)
 #pragma GCC unroll 4
                 for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(x + at + k * in_vector));
-            sums[b] = vectors == 2 ? Op::apply(lanes[0], lanes[vectors - 1]) : lanes[0];
+            folded[b] = fold_vectors(lanes);
         }
-        finish_four(out, sums);
+        finish_four(out, folded);
     }
-    static KINDLING_INLINE void finish_four(T* out, const V* sums) { store(out, first_four(four_numbers(sums))); }
+    static KINDLING_INLINE void finish_four(T* out, const V* folded) { store(out, first_four(four_numbers(folded))); }
     static KINDLING_INLINE Vec<T, 4> first_four(const V& numbers) { return __builtin_shufflevector(numbers, numbers, 0, 1, 2, 3); }
-    static KINDLING_INLINE V four_numbers(const V* sums) {
+    static KINDLING_INLINE V four_numbers(const V* folded) {
         constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
-        V sum = halved<in_vector / 2>(halved<in_vector>(sums[0], sums[1], all_lanes), halved<in_vector>(sums[2], sums[3], all_lanes),
-                                      all_lanes);
+        V sum = halved<in_vector / 2>(halved<in_vector>(folded[0], folded[1], all_lanes),
+                                      halved<in_vector>(folded[2], folded[3], all_lanes), all_lanes);
         if constexpr (in_vector == 16) sum = halved<4>(sum, sum, all_lanes);
-        return halved<2>(sum, sum, all_lanes);
+        return in_vector == 4 ? sum : halved<2>(sum, sum, all_lanes);
     }
 
     static KINDLING_INLINE void finish_lanes(T* out, const char* from) {
@@ -253,8 +254,10 @@ template <class Op, class T> struct Fold {
         V folded[4];
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) {
-            folded[k] = load<V>(from + k * fold_lanes_bytes);
-            if constexpr (vectors == 2) folded[k] = Op::apply(folded[k], load<V>(from + k * fold_lanes_bytes + sizeof(V)));
+            V lanes[vectors];
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) lanes[v] = load<V>(from + k * fold_lanes_bytes + v * static_cast<int>(sizeof(V)));
+            folded[k] = fold_vectors(lanes);
         }
         return four_numbers(folded);
     }

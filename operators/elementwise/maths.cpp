@@ -242,15 +242,15 @@ OPERATORS(maths) {
         flags(trait::TensorOnlyNumbers),
         pointwise([](auto x, auto q) { return zeta(x, q); }),
         derivative(
-            "self", GIVEN(Tensor grad) {
+            "self",
+            GIVEN(Tensor grad) {
                 (void)grad;
                 fail(ErrorKind::NotImplemented, "the derivative for 'zeta' is not implemented.");
                 return Tensor();
             }),
         derivative(
-            "other", GIVEN(Tensor grad, Tensor self, Tensor other) {
-                return mul(mul(grad, neg(self)), special_zeta(add(self, wrap_number(Scalar(1.0))), other));
-            }),
+            "other", GIVEN(Tensor grad, Tensor self,
+                           Tensor other) { return mul(mul(grad, neg(self)), special_zeta(add(self, wrap_number(Scalar(1.0))), other)); }),
     });
     declare("i0(Tensor self) -> Tensor")({
         doc("The modified Bessel function of the first kind, order 0"),
