@@ -1005,6 +1005,7 @@ KNOWN = [
           lambda kind, theirs, ours, call: "<complex" in call and any(0 < least < 1e-5 for _, _, least, *_ in held(call))),
     Known(r"(_?linalg_(slog)?|slog|log)?det\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "PyTorch's is another one than that of the same numbers in order.", "`slogdet` of a lazily negated matrix",
           lambda kind, theirs, ours, call: bool(re.search(r" neg[ >]", call))),
+    Known(r"conv(_transpose)?\w*\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"to be a single integer value or a list of \d values", "Options of meta tensors are looked at, too.", "PyTorch works out the shapes of meta tensors", on_meta),
     Known(r"grid_sampler_[23]d_backward\.\w+", r"^result is a tensor there, NoneType None here", r"^an answer", r"^an answer", "The mask says that nobody wants the grid's gradient.", "`grid_sampler_2d_backward` gives the gradients that its mask names",
           lambda kind, theirs, ours, call: "False])" in call),
     Known(r"addbmm\.out", r"^an answer there, RuntimeError here", r"^an answer", r"must have the same dtype", "PyTorch copies self to the target first.", "`addbmm` into an `out` asks"),
