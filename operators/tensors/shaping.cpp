@@ -30,8 +30,7 @@ bool join_small(TensorList tensors, int64_t dim, const Tensor& result) {
     const int64_t item = static_cast<int64_t>(result.element_size());
     if (result.numel() * item > 4096 || thread_state.recording || result.numel() == 0) return false;
     for (const Tensor& t : tensors)
-        if (t.impl()->key & (key::slow & ~uint32_t{key::Autograd}) || t.dtype() != result.dtype() || !t.is_contiguous() || t.is_meta())
-            return false;
+        if (t.impl()->key & (key::slow & ~uint32_t{key::Autograd}) || t.dtype() != result.dtype() || !t.is_contiguous()) return false;
     const int64_t row = result.stride(dim) * item, pitch = result.size(dim) * row;
     char* to = static_cast<char*>(result.data());
     for (const Tensor& t : tensors) {
