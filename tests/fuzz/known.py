@@ -1006,6 +1006,8 @@ KNOWN = [
     Known(r"(_?linalg_(slog)?|slog|log)?det\.\w+", r"^(second )?gradient: value", r"^an answer", r"^an answer", "PyTorch's is another one than that of the same numbers in order.", "`slogdet` of a lazily negated matrix",
           lambda kind, theirs, ours, call: bool(re.search(r" neg[ >]", call))),
     Known(r"conv(_transpose)?\w*\.\w+", r"^an answer there, RuntimeError here", r"^an answer", r"to be a single integer value or a list of \d values", "Options of meta tensors are looked at, too.", "PyTorch works out the shapes of meta tensors", on_meta),
+    Known(r"(linalg_)?matmul\.out", r"^RuntimeError there, an answer here", r"must match the size of tensor b", r"^an answer", "PyTorch folds the target, whose elements share memory, to another shape.", "folds that of a batched `matmul` to another shape",
+          lambda kind, theirs, ours, call: shares_memory(kind, theirs, ours, call.partition("out=")[2])),
     Known(r"grid_sampler_[23]d_backward\.\w+", r"^result is a tensor there, NoneType None here", r"^an answer", r"^an answer", "The mask says that nobody wants the grid's gradient.", "`grid_sampler_2d_backward` gives the gradients that its mask names",
           lambda kind, theirs, ours, call: "False])" in call),
     Known(r"addbmm\.out", r"^an answer there, RuntimeError here", r"^an answer", r"must have the same dtype", "PyTorch copies self to the target first.", "`addbmm` into an `out` asks"),
