@@ -28,9 +28,9 @@ PRODUCTS = (256, 512, 1024, 2048)
 def compile_limits():
     library = os.path.join(tempfile.mkdtemp(), "limits.so")
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "limits.c")
-    subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-ffp-contract=fast", "-pthread", "-shared", "-fPIC", "-o", library, source], check=True)
     library = ctypes.CDLL(library)
-    library.multiply_add.restype = ctypes.c_int64
+    library.multiply_add.restype = library.run.restype = ctypes.c_int64
     return library
 
 

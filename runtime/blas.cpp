@@ -78,7 +78,7 @@ void look() {
 }
 
 /// OpenBLAS ends the process if it gets no memory for its buffer (32 MB for each thread that is in it at a time), or for what it
-/// loads. So that much is asked for first. A thread asks for a routine once, so this is 2 us seldom.
+/// loads. So that much is mapped and given back first, which takes 2 us: each thread looks a routine up once.
 void need_memory() {
     constexpr size_t buffer = 40u << 20, loaded = 32u << 20;
     const size_t bytes = library ? buffer : buffer + loaded;

@@ -1,4 +1,4 @@
-"""How fast this machine could do a case: what the case reads and writes of memory, or its multiply-adds, done by bounds.c on as many threads.
+"""How fast this machine could do a case: what the case reads and writes of memory, or its multiply-adds, done by ../limits.c on as many threads.
 
 bench.py --bounds runs this beside the two modules, in the same turns. Needs a C compiler (CC, or cc).
 """
@@ -6,14 +6,13 @@ import ctypes
 import json
 import mmap
 import os
-import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from limits import compile_limits
+
 MB = 1 << 20
-HERE = os.path.dirname(os.path.abspath(__file__))
-COMPILE = ["-O3", "-march=native", "-ffp-contract=fast", "-pthread", "-shared", "-fPIC"]
 
 # Loops of a case: how many arrays are read, the megabytes of each, and those written, to an array of its own or ("=") to the last that was read.
 ONE = [(1, 16, 16)]
@@ -35,10 +34,7 @@ MULTIPLY_ADDS = {
 
 class Bounds:
     def __init__(self):
-        path = os.path.join(tempfile.mkdtemp(), "bounds.so")
-        subprocess.run([os.environ.get("CC", "cc"), *COMPILE, "-o", path, os.path.join(HERE, "bounds.c")], check=True)
-        self.library = ctypes.CDLL(path)
-        self.library.run.restype = ctypes.c_int64
+        self.library = compile_limits()
         self.memory = mmap.mmap(-1, 96 * MB)
         self.memory.madvise(mmap.MADV_HUGEPAGE)
         self.at = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))

@@ -118,7 +118,7 @@ template <class T> struct Direct {
     /// Channels of the tile at o: three times the unit, except at the end.
     int64_t rows_at(int64_t o) const {
         const int64_t left = s.out_channels - o;
-        return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : left > 2 * unit ? 3 * unit : left > unit ? 2 * unit : unit;
+        return left > 4 * unit ? 3 * unit : left > 3 * unit ? 2 * unit : (left + unit - 1) / unit * unit;
     }
     /// What the tile at o reads, in its order: what is added to the channels, then all their weights tap by tap.
     int64_t packed_size(int64_t channels) const { return channels * (k + 1); }

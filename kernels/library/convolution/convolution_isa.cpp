@@ -30,7 +30,12 @@ template <class T> inline void store_first(Vec<T> value, T* to, int64_t count) {
 #endif
     T lane[Vec<T>::width];
     value.store(lane);
-    for (int64_t l = 0; l < count; ++l) to[l] = lane[l];
+    if (count < 4) {
+        for (int64_t l = 0; l < count; ++l) to[l] = lane[l];
+        return;
+    }
+    std::memcpy(to, lane, 4 * sizeof(T)); // two pieces that overlap
+    std::memcpy(to + count - 4, lane + count - 4, 4 * sizeof(T));
 }
 
 /// The others are zeros, and not read.
@@ -362,10 +367,7 @@ template <class T> void put(int64_t rows, int64_t count, const T* sums, T* to, i
     using V = Vec<T>;
     constexpr int W = V::width;
     for (int64_t r = 0; r < rows; ++r, sums += 2 * W, to += to_step) {
-        if (count >= 4 && count < W) { // two pieces that overlap
-            std::memcpy(to, sums, 4 * sizeof(T));
-            std::memcpy(to + count - 4, sums + count - 4, 4 * sizeof(T));
-        } else if (count <= W) {
+        if (count <= W) {
             store_first(V::load(sums), to, count);
         } else { // the second register ends with the row
             V::load(sums).store(to);
