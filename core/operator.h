@@ -63,7 +63,8 @@ enum class Promotion : uint8_t {
     TRAIT(AutocastLower)     /* under autocast: in the autocast dtype (matmul, conv), */                                                   \
     TRAIT(AutocastFloat)     /*   in float32 (losses), */                                                                                  \
     TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */                                                            \
-    TRAIT(ByLoops)           /* a kernel in one piece that reaches memory through loops and other operators alone */                       \
+    TRAIT(ByLoops)           /* a kernel that touches no memory: it makes or copies headers, whatever is put off */                        \
+    TRAIT(BySlices)          /* a composition that reads values: batched tensors go through it one slice after another */                  \
     TRAIT(GivesSelf)         /* writes lists in place and has no result: Python gets the first list back */                                \
     TRAIT(AnyDevice)         /* gives or changes headers and fresh memory alone (empty, resize_) */                                        \
     TRAIT(ByHost)            /* runs on the host where a plug-in's device has no kernel for it (copy_) */                                  \
@@ -144,6 +145,8 @@ class Array;
 using ResultRule = void (*)(const Value* arguments, KernelCall& call);
 /// Computes: inputs in the order in which the rule reads them, then results.
 using Compute = void (*)(const void* plan, const Array* arrays, Span<Array> list, void* workspace);
+/// Between the two, where shapes follow from values: reads the inputs, keeps in the plan what it found, says what the results are.
+using Measure = void (*)(void* plan, KernelCall& call, const Array* arrays);
 /// Kernels whose computing half is a loop over an expression.
 enum class LoopKind : uint8_t { None, Elements, Reduction, Rows, Scan };
 
@@ -188,6 +191,7 @@ struct Operator {
     ScalarBuild scalar_build = nullptr; // of a loop kernel: what it computes of the inputs
     ResultRule rule = nullptr;          // of a kernel in two halves
     Compute compute = nullptr;          //   of a library kernel
+    Measure measure = nullptr;          //   whose results' shapes follow from values: reads them, says what the results are
     ScalarBuild finish_build = nullptr; //   of a reduction: what it makes of the reduced values
     Kernel otherwise = nullptr;         //   what runs where its rule declines
     LoopKind loop = LoopKind::None;

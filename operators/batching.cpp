@@ -450,9 +450,11 @@ enum class Way : uint8_t { Rule, Aligned, Parts, View, Kernel, Slices };
 Way way_of(const Operator& home) {
     if (home.batch) return Way::Rule;
     if (home.has(trait::Broadcasts) || home.body == Body::Pointwise) return Way::Aligned;
-    if (home.body == Body::Composition) return Way::Parts;
     if (home.body == Body::View) return Way::View;
-    return home.rule ? Way::Kernel : Way::Slices;
+    // What looks at values, or into sparse tensors, needs memory of each slice.
+    const bool looks = home.has(trait::BySlices | trait::TakesSparse) && !home.composite;
+    if (home.body == Body::Composition) return looks ? Way::Slices : Way::Parts;
+    return home.rule && !home.measure ? Way::Kernel : Way::Slices;
 }
 
 } // namespace

@@ -143,7 +143,7 @@ Field check_field(Kernel check);
 
 Field pointwise_field(ScalarBuild build, int arity);
 Field body_field(Body body, Kernel kernel);
-Field kernel_field(ResultRule rule, Compute compute);
+Field kernel_field(ResultRule rule, Measure measure, Compute compute);
 Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody finish);
 Field otherwise_field(Kernel kernel);
 Field batch_field(Kernel kernel);
@@ -173,11 +173,23 @@ template <class R, class C> Field kernel(R, C) {
     using Compute = boxed::ComputeSignature<decltype(&C::operator())>;
     static_assert(Compute::template takes<typename Rule::Plan>,
                   "the computing half takes what the rule returns, Arrays, a Span<Array> and a Workspace");
-    return kernel_field(&Rule::call, &Compute::call);
+    return kernel_field(&Rule::call, nullptr, &Compute::call);
 }
-/// A kernel whose results' shapes follow from values, or that is still in one piece: it allocates its results, stops there if they
-/// are meta, and computes.
-template <class F> Field kernel(F) { return body_field(Body::Kernel, &boxed::fresh_kernel<F>); }
+/// The same where the shapes of results follow from values. The rule says what is read. The function between the two reads it, keeps
+/// in the rule's plan what it finds, and says what the call gives. A rule that can tell gives it itself; then meta tensors will do.
+///     kernel([](KernelCall& call, const Tensor& self) { call.reads(self, DType::Bool); return Found{}; },
+///            [](Found& f, KernelCall& call, const Array& self) { f.count = count(self); call.gives({f.count}, DType::Int64); },
+///            [](const Found& f, const Array& self, const Array& result) { ... })
+template <class R, class M, class C> Field kernel(R, M, C) {
+    using Rule = boxed::RuleSignature<decltype(&R::operator())>;
+    using Measure = boxed::MeasureSignature<decltype(&M::operator())>;
+    using Compute = boxed::ComputeSignature<decltype(&C::operator())>;
+    static_assert(std::is_same_v<typename Rule::Plan, typename Measure::Plan>, "what measures takes what the rule returns");
+    static_assert(Compute::template takes<typename Rule::Plan>, "the computing half takes what the rule returns, and Arrays");
+    return kernel_field(&Rule::call, &Measure::call, &Compute::call);
+}
+/// Hands out or changes headers: parts of a sparse tensor, sizes, storages. It reads no element, so meta tensors are as good as others.
+template <class F> Field header(F) { return body_field(Body::Kernel, &boxed::fresh_kernel<F>); }
 /// A reduction: `map` of the inputs is reduced as the rule says, and `finish` makes the results of that. Bodies are written over
 /// abstract numbers; both take the inputs (or the reduced values), then the rule's numbers and choices, as many as they name.
 template <class R, class M> Field reduction(R, M) {
@@ -202,8 +214,10 @@ template <class R, class B> Field scan(R, B) {
 template <class F> Field otherwise(F) { return otherwise_field(&boxed::fresh_kernel<F>); }
 /// What it does to batched tensors (operators/batching.h): a composition over them. Few need one.
 template <class F> Field batches(F) { return batch_field(&boxed::kernel<F>); }
-/// A kernel in one piece that reaches memory through loops and other operators alone: its loops may be put off (graph/pending.h).
+/// A kernel that touches no memory: nothing that is put off is run for it (graph/pending.h).
 inline Field by_loops() { return flags(trait::ByLoops); }
+/// A composition that asks for values itself, which batched tensors do not have: it runs for one slice of them after another.
+inline Field slice_by_slice() { return flags(trait::BySlices); }
 inline Field broadcasts() { return flags(trait::Broadcasts); }
 /// Shares storage with its first argument (use make_view).
 template <class F> Field view(F) { return body_field(Body::View, &boxed::kernel<F>); }

@@ -283,12 +283,13 @@ int loop_count(const Operator& op) {
 
 namespace {
 
+/// `results`: null where they are not known yet.
 int64_t work_of(const KernelCall& call, const Tensor* results) {
     if (call.cost) return call.cost;
     int64_t work = 0;
     for (int i = 0; i < call.read_count; i++)
         if (call.input(i).tensor) work = std::max(work, call.input(i).tensor->numel);
-    for (int i = 0; i < call.result_count; i++)
+    for (int i = 0; results && i < call.result_count; i++)
         if (results[i].defined()) work = std::max(work, results[i].numel());
     return work;
 }
@@ -459,21 +460,25 @@ struct Tensors {
     uint32_t filled = 0;
 };
 
+void take_inputs(KernelCall& call, Array* arrays) {
+    for (int i = 0; i < call.read_count; i++) {
+        KernelCall::Read& read = call.input(i);
+        if (!read.tensor) continue;
+        prepare(read);
+        need_memory(read.tensor);
+        read.tensor->storage->data_to_read(); // what was put off runs in this thread, not in one that computes
+        arrays[i] = Array(read.tensor);
+    }
+}
+
 void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
     bool empty = !call.if_empty;
     for (int i = 0; i < call.result_count; i++) empty &= !results[i].defined() || results[i].numel() == 0;
     if (empty) return;
     Array arrays[KernelCall::max_reads + 2 * KernelCall::max_results];
     const Array* places[KernelCall::max_results];
-    int count = 0;
-    for (int i = 0; i < call.read_count; i++, count++) {
-        KernelCall::Read& read = call.input(i);
-        if (!read.tensor) continue;
-        prepare(read);
-        need_memory(read.tensor);
-        read.tensor->storage->data_to_read(); // what was put off runs in this thread, not in one that computes
-        arrays[count] = Array(read.tensor);
-    }
+    take_inputs(call, arrays);
+    int count = call.read_count;
     Tensors apart; // memory for results that can not be computed in place
     for (int i = 0; i < call.result_count; i++, count++) {
         const KernelCall::Result& result = call.result(i);
@@ -551,10 +556,26 @@ void apply_rule(const Operator& op, const Value* arguments, KernelCall& call) {
     }
 }
 
+/// Asks the values for the results' shapes, of a kernel where they decide.
+static void measure(const Operator& op, KernelCall& call) {
+    const Operator& home = *op.functional;
+    if (!home.measure) return;
+    if (call.on_meta()) {
+        KINDLING_CHECK(NotImplemented, call.result_count,
+                       "aten::%s: the shape of its result depends on values, which Meta tensors do not have", home.name());
+        return;
+    }
+    Array arrays[KernelCall::max_reads];
+    take_inputs(call, arrays);
+    Unlocked unlocked(work_of(call, nullptr) > long_work);
+    home.measure(call.plan(), call, arrays);
+}
+
 void run_kernel(const Operator& op, Value* arguments, Value* results) {
     const Operator& home = *op.functional;
     KernelCall call(arguments, op.argument_count());
     apply_rule(op, arguments, call);
+    measure(op, call);
     if (call.declined && !(call.result_count && call.on_meta())) return home.otherwise(op, arguments, results);
     if (call.result_count == 1 && call.result(0).target) {
         Tensor self = Tensor::share(call.result(0).target);
@@ -617,6 +638,7 @@ void run_kernel_out(const Operator& op, Value* arguments, Value* results) {
     KernelCall call(arguments, op.argument_count());
     if (op.out_dtype == OutDType::Decides) call.out_decides = take_dtype(op, arguments, arguments[first].tensor->dtype);
     apply_rule(op, arguments, call);
+    measure(op, call);
     if (call.declined) return out_kernel(op, arguments, results);
     TensorImpl* inputs[64];
     const int input_count = read_tensors(op, arguments, inputs);

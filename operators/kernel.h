@@ -162,7 +162,7 @@ public:
     bool on_meta() const { return device.type == DeviceType::Meta; }
     Result& result(int i) { return std::launder(reinterpret_cast<Result*>(memory_))[i]; }
     const Result& result(int i) const { return std::launder(reinterpret_cast<const Result*>(memory_))[i]; }
-    const void* plan() const { return plan_; }
+    void* plan() const { return plan_; }
     void* room_for_plan(size_t bytes);
     void (*destroy_plan)(void*) = nullptr;
 
@@ -245,6 +245,16 @@ template <> struct Take<Span<Array>> {
 };
 template <> struct Take<Workspace> {
     static Workspace get(ComputeArguments& g) { return {g.workspace}; }
+};
+
+template <class M> struct MeasureSignature;
+template <class F, class P, class... A> struct MeasureSignature<void (F::*)(P&, KernelCall&, A...) const> {
+    using Plan = P;
+    static void call(void* plan, KernelCall& call, const Array* arrays) {
+        [&]<size_t... I>(std::index_sequence<I...>) {
+            F{}(*static_cast<P*>(plan), call, static_cast<A>(arrays[I])...);
+        }(std::index_sequence_for<A...>());
+    }
 };
 
 template <class M> struct ComputeSignature;

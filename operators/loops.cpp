@@ -231,6 +231,7 @@ void run_loop(const Expression& expression, IntList sizes, TensorImpl* const* ou
               int input_count, const Immediate* scalars) {
     int count = output_count + input_count, n = static_cast<int>(sizes.size());
     KINDLING_ASSERT(count <= max_loop_operands);
+    if (outputs[0]->device.type == DeviceType::Meta) return;
     int64_t numel = 1;
     for (int64_t size : sizes) numel *= size;
     auto operand = [&](int i) { return i < output_count ? outputs[i] : inputs[i - output_count]; };

@@ -36,8 +36,9 @@ Field derivative_field(const char* targets, const char* given, void (*apply)(con
     return {Field::Kind::Derivative, 0, 0, targets, given, reinterpret_cast<void*>(apply)};
 }
 
-Field kernel_field(ResultRule rule, Compute compute) {
-    return {Field::Kind::Kernel, 0, 0, nullptr, reinterpret_cast<const char*>(compute), reinterpret_cast<void*>(rule)};
+Field kernel_field(ResultRule rule, Measure measure, Compute compute) {
+    return {Field::Kind::Kernel,          0, 0, reinterpret_cast<const char*>(measure), reinterpret_cast<const char*>(compute),
+            reinterpret_cast<void*>(rule)};
 }
 Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody finish) {
     const auto arities = static_cast<uint32_t>(map.arity | finish.arity << 8);
@@ -157,6 +158,7 @@ void Declarations::add(const char* text, std::initializer_list<Field> fields) {
             break;
         case Field::Kind::Kernel:
             op->rule = reinterpret_cast<ResultRule>(field.function);
+            op->measure = reinterpret_cast<Measure>(const_cast<char*>(field.text));
             op->compute = reinterpret_cast<Compute>(const_cast<char*>(field.more));
             op->kernel = run_kernel;
             break;

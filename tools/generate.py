@@ -112,7 +112,7 @@ def declarations(path):
     return family[1], found
 
 
-BODIES = ("pointwise", "composition", "kernel", "reduction", "rows", "elements", "scan", "view")
+BODIES = ("pointwise", "composition", "kernel", "reduction", "rows", "elements", "scan", "view", "header")
 
 
 class Declaration:

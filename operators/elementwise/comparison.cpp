@@ -375,7 +375,7 @@ OPERATORS(comparison) {
             },
             chosen),
         otherwise([](const Tensor& self, const Tensor& mask, const Tensor& value) {
-            if (!value.is_meta()) check_fits(value.item_scalar(), self.dtype());
+            check_fits(value.item_scalar(), self.dtype());
             return filled_where(self, mask, to(value, self.dtype()));
         }),
         derivative(

@@ -48,8 +48,7 @@ void run_step(const Expression& expression, TensorList tensors, int written_coun
                        str(tensors[i]).c_str());
         headers[i] = tensors[i].impl();
     }
-    if (!tensors[0].is_meta())
-        run_loop(expression, tensors[0].sizes(), headers, written_count, headers, static_cast<int>(tensors.size()), numbers.values);
+    run_loop(expression, tensors[0].sizes(), headers, written_count, headers, static_cast<int>(tensors.size()), numbers.values);
     for (int i = 0; i < written_count; i++) written(tensors[static_cast<size_t>(i)]);
 }
 
@@ -444,9 +443,10 @@ OPERATORS(foreach) {
             "operators; counts the step"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                  bool maximize, bool decoupled_weight_decay) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+                       TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+                       bool maximize, bool decoupled_weight_decay) {
             for (const Tensor& step : state_steps) add_(step, wrap_number(Scalar(int64_t{1})));
             adam_step({lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled_weight_decay, true}, self, grads, exp_avgs,
                       exp_avg_sqs, max_exp_avg_sqs, state_steps, Tensor(), Tensor());
@@ -458,9 +458,10 @@ OPERATORS(foreach) {
         doc("A step of Adam (Kingma and Ba, 2014) on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                  bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+                       TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+                       bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
             adam_step({lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, false}, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
                       state_steps, grad_scale, found_inf);
         }),
@@ -471,9 +472,10 @@ OPERATORS(foreach) {
         doc("A step of Adam (Kingma and Ba, 2014) on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                  bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+                       TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+                       bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
             adam_step({lr.item<double>(), beta1, beta2, weight_decay, eps, amsgrad, maximize, false}, self, grads, exp_avgs, exp_avg_sqs,
                       max_exp_avg_sqs, state_steps, grad_scale, found_inf);
         }),
@@ -484,9 +486,10 @@ OPERATORS(foreach) {
         doc("A step of AdamW (Loshchilov and Hutter, 2017) on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                  bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+                       TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+                       bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
             adam_step({lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, true}, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
                       state_steps, grad_scale, found_inf);
         }),
@@ -497,9 +500,10 @@ OPERATORS(foreach) {
         doc("A step of AdamW (Loshchilov and Hutter, 2017) on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                  bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+                       TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+                       bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
             adam_step({lr.item<double>(), beta1, beta2, weight_decay, eps, amsgrad, maximize, true}, self, grads, exp_avgs, exp_avg_sqs,
                       max_exp_avg_sqs, state_steps, grad_scale, found_inf);
         }),
@@ -510,8 +514,10 @@ OPERATORS(foreach) {
         doc("A step of stochastic gradient descent on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, double lr,
-                  double dampening, bool nesterov, bool maximize, bool is_first_step, const Tensor& grad_scale, const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, double lr,
+                       double dampening, bool nesterov, bool maximize, bool is_first_step, const Tensor& grad_scale,
+                       const Tensor& found_inf) {
             sgd_step({weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step}, self, grads, momentum_buffer_list,
                      grad_scale, found_inf);
         }),
@@ -522,9 +528,10 @@ OPERATORS(foreach) {
         doc("A step of stochastic gradient descent on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,
-                  const Tensor& lr, double dampening, bool nesterov, bool maximize, bool is_first_step, const Tensor& grad_scale,
-                  const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,
+                       const Tensor& lr, double dampening, bool nesterov, bool maximize, bool is_first_step, const Tensor& grad_scale,
+                       const Tensor& found_inf) {
             sgd_step({weight_decay, momentum, lr.item<double>(), dampening, nesterov, maximize, is_first_step}, self, grads,
                      momentum_buffer_list, grad_scale, found_inf);
         }),
@@ -535,8 +542,9 @@ OPERATORS(foreach) {
         doc("A step of Adagrad (Duchi et al., 2011) on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay,
-                  double weight_decay, double eps, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay,
+                       double weight_decay, double eps, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
             adagrad_step({lr, lr_decay, weight_decay, eps, maximize}, self, grads, state_sums, state_steps, grad_scale, found_inf);
         }),
     });
@@ -546,8 +554,9 @@ OPERATORS(foreach) {
         doc("A step of Adagrad (Duchi et al., 2011) on every parameter, one pass each"),
         in(space::Torch),
         not_differentiable(),
-        kernel([](TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr, double lr_decay,
-                  double weight_decay, double eps, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+        slice_by_slice(),
+        composition([](TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr, double lr_decay,
+                       double weight_decay, double eps, bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
             adagrad_step({lr.item<double>(), lr_decay, weight_decay, eps, maximize}, self, grads, state_sums, state_steps, grad_scale,
                          found_inf);
         }),

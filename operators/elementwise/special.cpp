@@ -143,7 +143,7 @@ OPERATORS(special) {
         doc("The modified Bessel function of the first kind, order 0"),
         out_castable(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        composition([](const Tensor& self) {
             real_dtype(self.dtype(), "modified_bessel_i0_cpu", false);
             return i0(self);
         }),
@@ -152,7 +152,7 @@ OPERATORS(special) {
         doc("The modified Bessel function of the first kind, order 1"),
         out_castable(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        composition([](const Tensor& self) {
             real_dtype(self.dtype(), "modified_bessel_i1_cpu", false);
             return special_i1(self);
         }),

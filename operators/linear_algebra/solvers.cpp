@@ -183,7 +183,7 @@ OPERATORS(solvers) {
         doc("The solution of A X = B (X A = B if not left), with the factors it was found by"),
         has_out(),
         in(space::Torch),
-        kernel([](const Tensor& A, const Tensor& B, bool left, bool check_errors) {
+        composition([](const Tensor& A, const Tensor& B, bool left, bool check_errors) {
             need_square(A, "linalg.solve");
             need_field(A, "linalg.solve", "lu_cpu");
             need_same(A, B, "linalg.solve");
@@ -272,7 +272,8 @@ OPERATORS(solvers) {
         shape_by_value(),
         out_castable(),
         flags(trait::AutocastFloat),
-        kernel([](const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) {
+        slice_by_slice(),
+        composition([](const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<Text> driver) {
             return least_squares(self, b, rcond, driver);
         }),
         derivative(
@@ -304,7 +305,7 @@ OPERATORS(solvers) {
         doc("Determinants, with the factors they were found by"),
         has_out(),
         in(space::Torch),
-        kernel([](const Tensor& A) {
+        composition([](const Tensor& A) {
             need_square(A, "linalg.det");
             need_field(A, "linalg.det", "lu_cpu");
             auto [LU, pivots, info] = linalg_lu_factor_ex(A);
@@ -343,7 +344,7 @@ OPERATORS(solvers) {
         doc("Signs and logarithms of absolute values of determinants, with the factors they were found by"),
         has_out(),
         in(space::Torch),
-        kernel([](const Tensor& A) {
+        composition([](const Tensor& A) {
             need_square(A, "linalg.slogdet");
             need_field(A, "linalg.slogdet");
             auto [LU, pivots, info] = linalg_lu_factor_ex(A);

@@ -355,7 +355,7 @@ OPERATORS(spectral) {
         doc("The pseudoinverse, by the singular values above a tolerance"),
         raises_by_value(),
         out_castable(),
-        kernel([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
+        composition([](const Tensor& self, const Tensor& atol, const Tensor& rtol, bool hermitian) {
             need_pinv(self);
             for (const Tensor* each : {&atol, &rtol})
                 KINDLING_CHECK(Runtime, !each->defined() || !each->is_complex(),

@@ -3,6 +3,7 @@
 #include "core/shape.h"
 #include "generated/functions.h"
 #include "kernels/library/images/regions.h"
+#include "kernels/library/indexing/sorting.h"
 #include "operators/declare.h"
 
 namespace kindling {
@@ -127,6 +128,11 @@ struct Deformable : library::Deformed {
     }
 };
 
+struct Kept {
+    double threshold;
+    std::vector<int64_t> boxes;
+};
+
 } // namespace
 } // namespace kindling
 
@@ -137,20 +143,30 @@ OPERATORS(detection) {
         not_differentiable(),
         shape_by_value(),
         takes(kind::Float),
-        kernel([](const Tensor& dets, const Tensor& scores, double iou_threshold) {
-            KINDLING_CHECK(Runtime, dets.dim() == 2, "boxes should be a 2d tensor, got %ldD", dets.dim());
-            KINDLING_CHECK(Runtime, dets.size(1) == 4, "boxes should have 4 elements in dimension 1, got %ld", dets.size(1));
-            KINDLING_CHECK(Runtime, scores.dim() == 1, "scores should be a 1d tensor, got %ldD", scores.dim());
-            KINDLING_CHECK(Runtime, dets.size(0) == scores.size(0),
-                           "boxes and scores should have same number of elements in dimension 0, got %ld and %ld", dets.size(0),
-                           scores.size(0));
-            KINDLING_CHECK(Runtime, dets.dtype() == scores.dtype(), "dets should have the same type as scores");
-            Tensor order = argsort(scores, true, 0, true), boxes = contiguous(index_select(dets, 0, order)),
-                   kept = make_tensor({dets.size(0)}, DType::Int64);
-            const int64_t count =
-                library::boxes_to_keep(dets.dtype(), boxes.data(), boxes.size(0), iou_threshold, kept.data_ptr<int64_t>());
-            return index_select(order, 0, narrow(kept, 0, 0, count));
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& dets, const Tensor& scores, double iou_threshold) {
+                KINDLING_CHECK(Runtime, dets.dim() == 2, "boxes should be a 2d tensor, got %ldD", dets.dim());
+                KINDLING_CHECK(Runtime, dets.size(1) == 4, "boxes should have 4 elements in dimension 1, got %ld", dets.size(1));
+                KINDLING_CHECK(Runtime, scores.dim() == 1, "scores should be a 1d tensor, got %ldD", scores.dim());
+                KINDLING_CHECK(Runtime, dets.size(0) == scores.size(0),
+                               "boxes and scores should have same number of elements in dimension 0, got %ld and %ld", dets.size(0),
+                               scores.size(0));
+                KINDLING_CHECK(Runtime, dets.dtype() == scores.dtype(), "dets should have the same type as scores");
+                call.reads(dets);
+                call.reads(scores);
+                call.costs(dets.size(0) * dets.size(0));
+                return Kept{iou_threshold, {}};
+            },
+            [](Kept& kept, KernelCall& call, const Array& dets, const Array& scores) {
+                const int64_t count = dets.size(0);
+                std::vector<int64_t> best(static_cast<size_t>(count));
+                library::sort({scores.dtype(), 1, count, 1}, scores.data(), nullptr, best.data(), true);
+                kept.boxes = library::boxes_to_keep(dets.dtype(), dets.data(), best, kept.threshold);
+                call.gives({static_cast<int64_t>(kept.boxes.size())}, DType::Int64);
+            },
+            [](const Kept& kept, const Array&, const Array&, const Array& result) {
+                std::copy(kept.boxes.begin(), kept.boxes.end(), result.data_ptr<int64_t>());
+            }),
     });
     declare("torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor")({
         doc("Intersection over union of each pair of rotated boxes (centre x, y, width, height, degrees)"),

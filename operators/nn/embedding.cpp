@@ -106,6 +106,12 @@ void widen_row(const Array& table, int64_t row, float* to) {
                                                 : to_float(table.data_ptr<BFloat16>()[row * width + j]);
 }
 
+void gives_classes(KernelCall& call, IntList sizes, int64_t count) {
+    Sizes shape = sizes;
+    shape.push_back(count);
+    call.gives(shape, DType::Int64).zeroed();
+}
+
 /// softmax along rows. A row without any score that counts is 0, and so is its gradient.
 Tensor attention_weights(const Tensor& scores) {
     const Tensor dead = all(eq(scores, Scalar(-__builtin_inf())), -1, true);
@@ -184,19 +190,20 @@ OPERATORS(embedding) {
         raises_by_value(),
         in(space::Hidden),
         no_out(),
-        kernel([](const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
-            KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
-                           "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got %s "
-                           "instead (while checking arguments for embedding_backward)",
-                           scalar_type_name(indices.dtype()));
-            Tensor flat = reshape(to(indices, DType::Int64), {-1}), g = reshape(grad_output, {flat.numel(), grad_output.size(-1)});
-            if (scale_grad_by_freq) {
-                Tensor counts = index_add(zeros({num_weights}, DType::Int64), 0, flat, ones({flat.numel()}, DType::Int64));
-                g = to(div(g, unsqueeze(to(index_select(counts, 0, flat), g.dtype()), 1)), g.dtype());
-            }
-            if (padding_idx >= 0) g = masked_fill(g, unsqueeze(eq(flat, Scalar(padding_idx)), 1), Scalar(0));
-            return index_add(zeros({num_weights, g.size(1)}, g.dtype()), 0, flat, g);
-        }),
+        composition(
+            [](const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
+                KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+                               "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got %s "
+                               "instead (while checking arguments for embedding_backward)",
+                               scalar_type_name(indices.dtype()));
+                Tensor flat = reshape(to(indices, DType::Int64), {-1}), g = reshape(grad_output, {flat.numel(), grad_output.size(-1)});
+                if (scale_grad_by_freq) {
+                    Tensor counts = index_add(zeros({num_weights}, DType::Int64), 0, flat, ones({flat.numel()}, DType::Int64));
+                    g = to(div(g, unsqueeze(to(index_select(counts, 0, flat), g.dtype()), 1)), g.dtype());
+                }
+                if (padding_idx >= 0) g = masked_fill(g, unsqueeze(eq(flat, Scalar(padding_idx)), 1), Scalar(0));
+                return index_add(zeros({num_weights, g.size(1)}, g.dtype()), 0, flat, g);
+            }),
         derivative(
             "grad_output",
             GIVEN(Tensor grad, Tensor indices, int64_t padding_idx, bool scale_grad_by_freq) {
@@ -215,7 +222,8 @@ OPERATORS(embedding) {
         raises_by_value(),
         in(space::Torch),
         not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
+        slice_by_slice(),
+        composition([](const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
             KINDLING_CHECK(Runtime, self.dim() == 2,
                            "Expected 2-dimensional tensor, but got %ld-dimensional tensor for argument #1 'self' (while checking arguments "
                            "for embedding_renorm_)",
@@ -239,22 +247,26 @@ OPERATORS(embedding) {
         not_differentiable(),
         shape_by_value(),
         no_out(),
-        kernel([](const Tensor& self, int64_t num_classes) {
-            KINDLING_CHECK(Runtime, self.dtype() == DType::Int64, "one_hot is only applicable to index tensor of type LongTensor.");
-            if (self.numel() == 0) {
-                KINDLING_CHECK(Runtime, num_classes > 0, "Can not infer total number of classes from empty tensor.");
-                Sizes shape = self.sizes();
-                shape.push_back(num_classes);
-                return zeros(shape, DType::Int64);
-            }
-            KINDLING_CHECK(Runtime, min(self).item<int64_t>() >= 0, "Class values must be non-negative.");
-            int64_t top = max(self).item<int64_t>();
-            if (num_classes == -1) num_classes = top + 1;
-            else KINDLING_CHECK(Runtime, num_classes > top, "Class values must be smaller than num_classes.");
-            Sizes shape = self.sizes();
-            shape.push_back(num_classes);
-            return scatter(zeros(shape, DType::Int64), -1, unsqueeze(self, -1), Scalar(1));
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t num_classes) {
+                KINDLING_CHECK(Runtime, self.dtype() == DType::Int64, "one_hot is only applicable to index tensor of type LongTensor.");
+                KINDLING_CHECK(Runtime, self.numel() || num_classes > 0, "Can not infer total number of classes from empty tensor.");
+                call.reads(self);
+                if (num_classes >= 0) gives_classes(call, self.sizes(), num_classes);
+                return num_classes;
+            },
+            [](int64_t& num_classes, KernelCall& call, const Array& self) {
+                const auto* classes = self.data_ptr<int64_t>();
+                int64_t low = 0, high = -1;
+                for (int64_t i = 0; i < self.numel(); i++) low = std::min(low, classes[i]), high = std::max(high, classes[i]);
+                KINDLING_CHECK(Runtime, low >= 0, "Class values must be non-negative.");
+                if (num_classes == -1) return gives_classes(call, self.sizes(), num_classes = high + 1);
+                KINDLING_CHECK(Runtime, num_classes > high, "Class values must be smaller than num_classes.");
+            },
+            [](int64_t num_classes, const Array& self, const Array& result) {
+                const auto* classes = self.data_ptr<int64_t>();
+                for (int64_t i = 0; i < self.numel(); i++) result.data_ptr<int64_t>()[i * num_classes + classes[i]] = 1;
+            }),
     });
     declare("_bags_of(Tensor offsets, Tensor indices, int padding_idx) -> (Tensor bags, Tensor sizes)")({
         doc("The bag that each index lies in, for bags that start at the offsets, and how many indices but padding_idx lie in each"),

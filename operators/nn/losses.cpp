@@ -2,6 +2,7 @@
 #include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/reduce.h"
@@ -132,69 +133,70 @@ void check_rows(const Tensor& self, const Tensor& target, const char* operation)
                 self.size(0) == target.size(0) && self.size(1) > 0 && (target.dtype() == DType::Int64 || target.dtype() == DType::UInt8);
     KINDLING_CHECK(Runtime, fits, "%s: expected rows of floats or doubles and a class for each, got %s %s and %s %s", operation,
                    name(self.dtype()), str(self.sizes()).c_str(), name(target.dtype()), str(target.sizes()).c_str());
-    KINDLING_CHECK(NotImplemented, !self.is_meta() && !target.is_meta(), "%s: Meta tensors have no values", operation);
 }
 
-/// What softmax and nll_loss come to together, from rows read once: the loss, each row's largest value and the logarithm
-/// of its sum of exp(x - largest), and how many targets counted.
-std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_nll(const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore) {
-    DType dtype = self.dtype();
-    check_rows(self, target, "_cross_entropy");
-    int64_t rows = self.size(0), classes = self.size(1);
-    auto [largest, log_sum] = _row_log_sums(self);
-    const Tensor t = contiguous(to(target, DType::Int64));
-    const void *tops = largest.data(), *sums = log_sum.data();
-    Tensor each = reduction == 0 ? make_tensor({rows}, dtype) : Tensor();
-    double total = 0, count = 0;
-    auto loop = [&](auto kind) {
-        using T = decltype(kind);
-        const T *x = self.data_ptr<T>(), *top = static_cast<const T*>(tops), *logs = static_cast<const T*>(sums);
-        const int64_t* place = t.data_ptr<int64_t>();
-        for (int64_t i = 0; i < rows; i++) {
+/// What the losses of rows, and their gradients, go by.
+struct RowLosses {
+    int64_t reduction, ignore;
+    void check_class(int64_t c, int64_t classes) const { KINDLING_CHECK(Index, c >= 0 && c < classes, "Target %ld is out of bounds.", c); }
+};
+
+/// The loss of each row from its largest value and the logarithm of its sum of exp(x - largest); how many targets counted.
+constexpr auto row_losses = [](const RowLosses& how, const Array& self, const Array& target, const Array& largest, const Array& log_sum,
+                               const Array& loss, const Array& counted) {
+    auto loop = [&]<class T>(T) {
+        const T *x = self.data_ptr<T>(), *top = largest.data_ptr<T>(), *logs = log_sum.data_ptr<T>();
+        T* each = how.reduction == 0 ? loss.data_ptr<T>() : nullptr;
+        const int64_t* place = target.data_ptr<int64_t>();
+        double total = 0, count = 0;
+        for (int64_t i = 0; i < self.size(0); i++) {
             T value = 0;
-            if (int64_t c = place[i]; c != ignore) {
-                KINDLING_CHECK(Index, c >= 0 && c < classes, "Target %ld is out of bounds.", c);
-                value = logs[i] - (x[i * self.strides()[0] + c * self.strides()[1]] - top[i]);
+            if (int64_t c = place[i]; c != how.ignore) {
+                how.check_class(c, self.size(1));
+                value = logs[i] - (x[i * self.stride(0) + c * self.stride(1)] - top[i]);
                 count++;
             }
-            if (each.defined()) each.data_ptr<T>()[i] = value;
+            if (each) each[i] = value;
             total += static_cast<double>(value);
         }
+        if (!each) store(loss, how.reduction == 1 ? total / count : total);
+        store(counted, count);
     };
-    if (dtype == DType::Float64) loop(double());
+    if (self.dtype() == DType::Float64) loop(double());
     else loop(float());
-    if (reduction != 0) each = full({}, Scalar(reduction == 1 ? total / count : total), dtype);
-    return {each, largest, log_sum, full({}, Scalar(count), dtype)};
-}
+};
 
 /// softmax(self) * g, less g at the target; g the gradient of each row's loss, 0 where it is ignored.
-Tensor softmax_nll_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum,
-                            const Tensor& count, int64_t reduction, int64_t ignore) {
-    DType dtype = self.dtype();
-    int64_t rows = self.size(0), classes = self.size(1);
-    Tensor t = contiguous(to(target, DType::Int64)), slopes = make_tensor({rows, 1}, dtype), result;
-    auto each = [&](auto kind, bool fill) {
-        using T = decltype(kind);
-        const int64_t *place = t.data_ptr<int64_t>(), step = reduction == 0 ? grad.strides()[0] : 0;
-        const T* g = grad.data_ptr<T>();
-        T *slope = slopes.data_ptr<T>(), *to = fill ? nullptr : result.data_ptr<T>(),
-          counted = reduction == 1 ? *count.data_ptr<T>() : T(1);
-        for (int64_t i = 0; i < rows; i++)
-            if (fill) slope[i] = place[i] == ignore ? T(0) : g[i * step] / counted;
-            else if (place[i] != ignore) {
-                KINDLING_CHECK(Index, place[i] >= 0 && place[i] < classes, "Target %ld is out of bounds.", place[i]);
-                to[i * classes + place[i]] -= slope[i];
+constexpr auto row_loss_gradients = [](const RowLosses& how, const Array& grad, const Array& self, const Array& target,
+                                       const Array& largest, const Array& log_sum, const Array& counted, const Array& result,
+                                       Workspace room) {
+    const DType type = self.dtype();
+    const int64_t sizes[2] = {self.size(0), self.size(1)}, item = static_cast<int64_t>(self.element_size());
+    const int64_t rows[2] = {sizes[1] * item, item}, as_it_lies[2] = {self.stride(0) * item, self.stride(1) * item}, once[2] = {item, 0};
+    auto loop = [&]<class T>(T) {
+        const int64_t* place = target.data_ptr<int64_t>();
+        T* slope = room.as<T>();
+        const T *g = grad.data_ptr<T>(), count = how.reduction == 1 ? *counted.data_ptr<T>() : T(1);
+        for (int64_t i = 0; i < sizes[0]; i++) slope[i] = place[i] == how.ignore ? T(0) : g[how.reduction == 0 ? i : 0] / count;
+        const Expression& expression = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
+            const Sym x = b.input(type), top = b.input(type), logs = b.input(type), scale = b.input(type);
+            b.output(exp(x - top - logs) * scale);
+        });
+        LoopOperand operands[5] = {{result.data(), type, rows},
+                                   {self.data(), type, as_it_lies},
+                                   {largest.data(), type, once},
+                                   {log_sum.data(), type, once},
+                                   {slope, type, once}};
+        run({.expression = &expression, .ndim = 2, .sizes = sizes, .output_count = 1, .input_count = 4, .operands = operands});
+        for (int64_t i = 0; i < sizes[0]; i++)
+            if (place[i] != how.ignore) {
+                how.check_class(place[i], sizes[1]);
+                result.data_ptr<T>()[i * sizes[1] + place[i]] -= slope[i];
             }
     };
-    auto both = [&](bool fill) {
-        if (dtype == DType::Float64) each(double(), fill);
-        else each(float(), fill);
-    };
-    both(true);
-    result = _scaled_softmax(self, largest, log_sum, slopes);
-    both(false);
-    return result;
-}
+    if (type == DType::Float64) loop(double());
+    else loop(float());
+};
 
 /// Norms along the last dimension. That of p = 0 counts: NaN is no count, and its gradient is zero, as for distances in PyTorch.
 Tensor row_norms(const Tensor& x, double p) {
@@ -234,20 +236,31 @@ OPERATORS(losses) {
                 return std::pair(largest, log(row_sum(exp(x - largest))));
             }),
     });
-    declare("_scaled_softmax(Tensor self, Tensor largest, Tensor log_sum, Tensor scale) -> Tensor")({
-        doc("softmax(self) * scale, from each row's largest value and log(sum(exp(self - largest)))"),
+    declare(
+        "_row_losses(Tensor self, Tensor target, Tensor largest, Tensor log_sum, int reduction, SymInt ignore_index) -> (Tensor, Tensor)")({
+        doc("nll_loss of log_softmax over rows, from what _row_log_sums gives; and how many targets counted"),
+        raises_by_value(),
         in(space::Hidden),
         no_out(),
         not_differentiable(),
-        elements(
-            [](KernelCall& call, const Tensor& self, const Tensor& largest, const Tensor& log_sum, const Tensor& scale) {
-                KINDLING_CHECK(Runtime, is_floating(self.dtype()), "_scaled_softmax: expected floating numbers, got %s",
-                               name(self.dtype()));
-                call.along(self, 0, value_type(self.dtype()));
-                for (const Tensor* each : {&self, &largest, &log_sum, &scale}) call.reads_as_it_lies(*each);
-                call.gives(self.sizes(), self.dtype());
+        kernel(
+            [](KernelCall& call, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum, int64_t reduction,
+               int64_t ignore_index) {
+                check_rows(self, target, "_row_losses");
+                KINDLING_CHECK(Runtime,
+                               largest.sizes() == IntList({self.size(0), 1}) && log_sum.sizes() == largest.sizes() &&
+                                   largest.dtype() == self.dtype() && log_sum.dtype() == self.dtype(),
+                               "_row_losses: largest %s and log_sum %s do not fit self %s", str(largest.sizes()).c_str(),
+                               str(log_sum.sizes()).c_str(), str(self.sizes()).c_str());
+                call.reads_as_it_lies(self);
+                call.reads(target, DType::Int64);
+                for (const Tensor* each : {&largest, &log_sum}) call.reads(*each);
+                call.gives(reduction == 0 ? target.sizes() : IntList(), self.dtype());
+                call.gives({}, self.dtype());
+                call.costs(target.numel());
+                return RowLosses{reduction, ignore_index};
             },
-            [](auto x, auto largest, auto log_sum, auto scale) { return exp(x - largest - log_sum) * scale; }),
+            row_losses),
     });
     declare("nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
             "SymInt ignore_index) -> (Tensor output, Tensor total_weight)")({
@@ -290,8 +303,8 @@ OPERATORS(losses) {
         linear(),
         raises_by_value(),
         in(space::Hidden),
-        kernel([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction,
-                  int64_t ignore_index, const Tensor& total_weight) {
+        composition([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction,
+                       int64_t ignore_index, const Tensor& total_weight) {
             KINDLING_CHECK(Runtime, shape.dim() == 1 || (shape.dim() > 1 && target.dim() + 1 == shape.dim()),
                            "input tensor should be 1D or 2D"); // or images, whose gradient is this one, too
             bool single = shape.dim() == 1;
@@ -353,8 +366,11 @@ OPERATORS(losses) {
         raises_by_value(),
         in(space::Hidden),
         no_out(),
-        kernel([](const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index) {
-            return softmax_nll(self, target, reduction, ignore_index);
+        composition([](const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index) {
+            check_rows(self, target, "_cross_entropy");
+            auto [largest, log_sum] = _row_log_sums(self);
+            auto [loss, counted] = _row_losses(self, target, largest, log_sum, reduction, ignore_index);
+            return std::make_tuple(loss, largest, log_sum, counted);
         }),
         derivative(
             "self",
@@ -377,17 +393,25 @@ OPERATORS(losses) {
         in(space::Hidden),
         no_out(),
         not_differentiable(),
-        kernel([](const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum,
-                  const Tensor& count, int64_t reduction, int64_t ignore_index) {
-            check_rows(self, target, "_cross_entropy_backward");
-            bool fits = grad.sizes() == (reduction == 0 ? target.sizes() : IntList()) && count.numel() == 1 &&
-                        largest.sizes() == IntList({self.size(0), 1}) && log_sum.sizes() == largest.sizes();
-            for (const Tensor* each : {&grad, &largest, &log_sum, &count}) fits = fits && each->dtype() == self.dtype() && !each->is_meta();
-            KINDLING_CHECK(Runtime, fits, "_cross_entropy_backward: grad %s, largest %s, log_sum %s and count %s do not fit self %s",
-                           str(grad.sizes()).c_str(), str(largest.sizes()).c_str(), str(log_sum.sizes()).c_str(),
-                           str(count.sizes()).c_str(), str(self.sizes()).c_str());
-            return softmax_nll_gradient(grad, self, target, largest, log_sum, count, reduction, ignore_index);
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& largest, const Tensor& log_sum,
+               const Tensor& count, int64_t reduction, int64_t ignore_index) {
+                check_rows(self, target, "_cross_entropy_backward");
+                bool fits = grad.sizes() == (reduction == 0 ? target.sizes() : IntList()) && count.numel() == 1 &&
+                            largest.sizes() == IntList({self.size(0), 1}) && log_sum.sizes() == largest.sizes();
+                for (const Tensor* each : {&grad, &largest, &log_sum, &count}) fits = fits && each->dtype() == self.dtype();
+                KINDLING_CHECK(Runtime, fits, "_cross_entropy_backward: grad %s, largest %s, log_sum %s and count %s do not fit self %s",
+                               str(grad.sizes()).c_str(), str(largest.sizes()).c_str(), str(log_sum.sizes()).c_str(),
+                               str(count.sizes()).c_str(), str(self.sizes()).c_str());
+                call.reads(grad);
+                call.reads_as_it_lies(self);
+                call.reads(target, DType::Int64);
+                for (const Tensor* each : {&largest, &log_sum, &count}) call.reads(*each);
+                call.gives(self.sizes(), self.dtype());
+                call.needs_workspace(target.numel() * static_cast<int64_t>(self.element_size()));
+                return RowLosses{reduction, ignore_index};
+            },
+            row_loss_gradients),
     });
     declare("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
             "SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor")({
@@ -405,7 +429,7 @@ OPERATORS(losses) {
                            "Expected floating point type for target with class probabilities, got %s", scalar_type_name(target.dtype()));
             bool single = self.dtype() == DType::Float32 || self.dtype() == DType::Float64;
             if (single && self.dim() == 2 && target.dim() == 1 && self.size(0) == target.size(0) && self.size(1) && !weight.defined() &&
-                label_smoothing == 0 && (target.dtype() == DType::Int64 || target.dtype() == DType::UInt8) && !self.is_meta())
+                label_smoothing == 0 && (target.dtype() == DType::Int64 || target.dtype() == DType::UInt8))
                 return std::get<0>(_cross_entropy(self, target, reduction, ignore_index));
             Tensor log_p = log_softmax(self, dim, DType::None);
             int64_t classes = self.size(dim);

@@ -130,79 +130,67 @@ constexpr auto run_steps = [](bool reverse, const Array& sums, const Array& w_hh
     });
 };
 
-/// Gradients of the gates' sums, the weights and the first states.
-std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_output, const Tensor& grad_cells, const Tensor& w_hh,
-                                                    const Tensor& h0, const Tensor& c0, const Tensor& output, const Tensor& cells,
-                                                    const Tensor& gates, bool reverse) {
-    const int64_t steps = output.size(0), batch = h0.size(0), width = h0.size(1), state = batch * width;
-    const DType type = output.dtype();
-    Tensor sums = make_tensor({steps, batch, 4 * width}, type, output.device());
-    Tensor dh = make_tensor({batch, width}, type, output.device());
-    Tensor dc = zeros({batch, width}, type, std::nullopt, output.device());
-    const Tensor d_output = grad_output.defined() ? contiguous(grad_output) : zeros(output.sizes(), type, std::nullopt, output.device());
-    const Tensor d_cells = grad_cells.defined() ? contiguous(grad_cells) : Tensor();
-    const Tensor c_first = contiguous(c0);
-    if (sums.numel() && !sums.is_meta()) {
-        const Expression& expression = cached_expression(key_of(type, DType::None, d_cells.defined()), [&](ExpressionBuilder& b) {
-            Sym x[8];
-            for (Sym& each : x) each = b.input(type);
-            const Sym &i = x[0], &f = x[1], &g = x[2], &o = x[3], &before = x[4], &h = x[6];
-            Sym t = tanh(x[5]), one = like(i, 1), c = d_cells.defined() ? x[7] + b.input(type) : x[7], d = c + h * o * (one - t * t);
-            for (const Sym& y : {d * g * i * (one - i), d * before * f * (one - f), d * i * (one - g * g), h * t * o * (one - o), d * f})
-                b.output(y);
-        });
-        const Panels weights{type, 1, 4 * width, width};
-        const Tensor room = make_tensor({weights.bytes()}, DType::UInt8);
-        weights.pack(room.data(), Array(w_hh.impl()), w_hh.stride(0), w_hh.stride(1), 0);
-        Unlocked unlocked(true);
-        for_rows(steps, batch, width, [&](int64_t first, int64_t last) {
-            for (int64_t k = steps; k-- > 0;) {
-                const int64_t now = Order{steps, reverse}(k), before = Order{steps, reverse}(k - 1), row = first * width;
-                Rows gate[4], sum[4];
-                for (int64_t j = 0; j < 4; j++) {
-                    gate[j] = {at(gates, (now * 4 + j) * state + row), width};
-                    sum[j] = {at(sums, 4 * (now * state + row) + j * width), 4 * width};
-                }
-                const Rows cell{at(cells, now * state + row), width},
-                    cell_before{k ? at(cells, before * state + row) : at(c_first, row), width};
-                const Rows carried{at(dc, row), width}, hidden{k + 1 < steps ? at(dh, row) : at(d_output, now * state + row), width};
-                if (d_cells.defined())
-                    gate_loop(expression, type, last - first, width, 5,
-                              {sum[0],
-                               sum[1],
-                               sum[2],
-                               sum[3],
-                               carried,
-                               gate[0],
-                               gate[1],
-                               gate[2],
-                               gate[3],
-                               cell_before,
-                               cell,
-                               hidden,
-                               carried,
-                               {at(d_cells, now * state + row), width}});
-                else
-                    gate_loop(
-                        expression, type, last - first, width, 5,
-                        {sum[0], sum[1], sum[2], sum[3], carried, gate[0], gate[1], gate[2], gate[3], cell_before, cell, hidden, carried});
-                library::Gemm problem{};
-                problem.dtype = type;
-                problem.m = last - first, problem.n = width, problem.k = 4 * width;
-                problem.a = at(sums, 4 * (now * state + row));
-                problem.a_row = 4 * width, problem.a_column = 1;
-                weights.put_into(problem, room.data());
-                if (k) problem.c = at(d_output, before * state + row);
-                problem.c_row = width, problem.c_column = 1;
-                problem.out = at(dh, row);
-                problem.out_row = width, problem.out_column = 1;
-                library::gemm(problem);
+/// Gradients of the gates' sums and of the first states. dc begins as zeros.
+constexpr auto step_gradients = [](bool reverse, const Array& d_output, const Array& d_cells, const Array& w_hh, const Array& c_first,
+                                   const Array& cells, const Array& gates, const Array& sums, const Array& dh, const Array& dc,
+                                   Workspace room) {
+    const int64_t steps = gates.size(0), batch = gates.size(2), width = gates.size(3), state = batch * width;
+    const DType type = gates.dtype();
+    const Expression& expression = cached_expression(key_of(type, DType::None, d_cells.defined()), [&](ExpressionBuilder& b) {
+        Sym x[8];
+        for (Sym& each : x) each = b.input(type);
+        const Sym &i = x[0], &f = x[1], &g = x[2], &o = x[3], &before = x[4], &h = x[6];
+        Sym t = tanh(x[5]), one = like(i, 1), c = d_cells.defined() ? x[7] + b.input(type) : x[7], d = c + h * o * (one - t * t);
+        for (const Sym& y : {d * g * i * (one - i), d * before * f * (one - f), d * i * (one - g * g), h * t * o * (one - o), d * f})
+            b.output(y);
+    });
+    const Panels weights{type, 1, 4 * width, width};
+    weights.pack(room.data, w_hh, w_hh.stride(0), w_hh.stride(1), 0);
+    for_rows(steps, batch, width, [&](int64_t first, int64_t last) {
+        for (int64_t k = steps; k-- > 0;) {
+            const int64_t now = Order{steps, reverse}(k), before = Order{steps, reverse}(k - 1), row = first * width;
+            Rows gate[4], sum[4];
+            for (int64_t j = 0; j < 4; j++) {
+                gate[j] = {at(gates, (now * 4 + j) * state + row), width};
+                sum[j] = {at(sums, 4 * (now * state + row) + j * width), 4 * width};
             }
-        });
-    }
-    Tensor weight = mm(t(view(sums, {steps * batch, 4 * width})), view(states_before(h0, output, reverse), {steps * batch, width}));
-    return {sums, weight, dh, dc};
-}
+            const Rows cell{at(cells, now * state + row), width},
+                cell_before{k ? at(cells, before * state + row) : at(c_first, row), width};
+            const Rows carried{at(dc, row), width}, hidden{k + 1 < steps ? at(dh, row) : at(d_output, now * state + row), width};
+            if (d_cells.defined())
+                gate_loop(expression, type, last - first, width, 5,
+                          {sum[0],
+                           sum[1],
+                           sum[2],
+                           sum[3],
+                           carried,
+                           gate[0],
+                           gate[1],
+                           gate[2],
+                           gate[3],
+                           cell_before,
+                           cell,
+                           hidden,
+                           carried,
+                           {at(d_cells, now * state + row), width}});
+            else
+                gate_loop(
+                    expression, type, last - first, width, 5,
+                    {sum[0], sum[1], sum[2], sum[3], carried, gate[0], gate[1], gate[2], gate[3], cell_before, cell, hidden, carried});
+            library::Gemm problem{};
+            problem.dtype = type;
+            problem.m = last - first, problem.n = width, problem.k = 4 * width;
+            problem.a = at(sums, 4 * (now * state + row));
+            problem.a_row = 4 * width, problem.a_column = 1;
+            weights.put_into(problem, room.data);
+            if (k) problem.c = at(d_output, before * state + row);
+            problem.c_row = width, problem.c_column = 1;
+            problem.out = at(dh, row);
+            problem.out_row = width, problem.out_column = 1;
+            library::gemm(problem);
+        }
+    });
+};
 
 Tensor gate_of(const Tensor& gates, int64_t step, int64_t which) { return select(select(gates, 0, step), 0, which); }
 Tensor rest(const Tensor& x) { return rsub(x, wrap_number(Scalar(1.0))); }
@@ -238,6 +226,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> differentiable_backward(TensorList gr
         mm(t(reshape(all, {steps * batch, 4 * width})), reshape(states_before(h0, output, reverse), {steps * batch, width}));
     return {all, weight, dh, dc};
 }
+
+/// The sizes of an output or of cells, by those of the gates.
+Sizes states_of(const Tensor& gates) { return {gates.size(0), gates.size(2), gates.size(3)}; }
 
 void check_steps(const char* operation, IntList gates, DType type, const Tensor& w_hh, const Tensor& h0, const Tensor& c0) {
     KINDLING_CHECK(Runtime,
@@ -283,26 +274,52 @@ OPERATORS(lstm_steps) {
         refuses("torch.ops.aten._lstm_steps(torch.ones(1, 2, 8), torch.ones(8, 2), torch.ones(2, 3), torch.ones(2, 3), False)",
                 "RuntimeError: .*do not fit"),
     });
+    declare("_lstm_gate_gradients(Tensor grad_output, Tensor? grad_cells, Tensor w_hh, Tensor h0, Tensor c0, Tensor cells, "
+            "Tensor gates, bool reverse) -> (Tensor, Tensor, Tensor)")({
+        doc("Gradients of the sums that an LSTM layer's gates are computed from, and of its first states"),
+        in(space::Hidden),
+        no_out(),
+        not_differentiable(),
+        kernel(
+            [](KernelCall& call, const Tensor& grad_output, const Tensor& grad_cells, const Tensor& w_hh, const Tensor& h0,
+               const Tensor& c0, const Tensor& cells, const Tensor& gates, bool reverse) {
+                KINDLING_CHECK(Runtime, gates.dim() == 4 && gates.size(1) == 4,
+                               "_lstm_gate_gradients: expected gates of 4 dimensions and 4 blocks, got %s", str(gates.sizes()).c_str());
+                const int64_t steps = gates.size(0), batch = gates.size(2), width = gates.size(3);
+                check_steps("_lstm_gate_gradients", {steps, batch, 4 * width}, gates.dtype(), w_hh, h0, c0);
+                for (const Tensor* states : {&cells, &grad_output, &grad_cells})
+                    KINDLING_CHECK(Runtime,
+                                   !states->defined() || (states->sizes() == IntList(states_of(gates)) && states->dtype() == gates.dtype()),
+                                   "_lstm_gate_gradients: states %s of dtype %s do not fit gates %s", str(states->sizes()).c_str(),
+                                   name(states->dtype()), str(gates.sizes()).c_str());
+                for (const Tensor* each : {&grad_output, &grad_cells}) call.reads(*each);
+                call.reads_as_it_lies(w_hh);
+                for (const Tensor* each : {&c0, &cells, &gates}) call.reads(*each);
+                call.gives({steps, batch, 4 * width}, gates.dtype());
+                call.gives(h0.sizes(), gates.dtype());
+                call.gives(h0.sizes(), gates.dtype()).zeroed();
+                call.needs_workspace(Panels{gates.dtype(), 1, 4 * width, width}.bytes());
+                call.costs(gates.numel() * width);
+                return reverse;
+            },
+            step_gradients),
+    });
     declare("_lstm_steps_backward(Tensor? grad_output, Tensor? grad_cells, Tensor w_hh, Tensor h0, Tensor c0, "
             "Tensor output, Tensor cells, Tensor gates, bool reverse) -> (Tensor, Tensor, Tensor, Tensor)")({
         doc("Gradients of the gates, the weights and the first states of an LSTM layer"),
         in(space::Hidden),
         no_out(),
         not_differentiable(),
-        kernel([](const Tensor& grad_output, const Tensor& grad_cells, const Tensor& w_hh, const Tensor& h0, const Tensor& c0,
-                  const Tensor& output, const Tensor& cells, const Tensor& gates, bool reverse) {
-            KINDLING_CHECK(Runtime, gates.dim() == 4 && gates.size(1) == 4,
-                           "_lstm_steps_backward: expected gates of 4 dimensions and 4 blocks, got %s", str(gates.sizes()).c_str());
-            check_steps("_lstm_steps_backward", {gates.size(0), gates.size(2), 4 * gates.size(3)}, gates.dtype(), w_hh, h0, c0);
-            for (const Tensor* states : {&output, &cells, &grad_output, &grad_cells})
-                KINDLING_CHECK(Runtime,
-                               !states->defined() || (states->sizes() == IntList(Sizes{gates.size(0), gates.size(2), gates.size(3)}) &&
-                                                      states->dtype() == gates.dtype()),
-                               "_lstm_steps_backward: states %s of dtype %s do not fit gates %s", str(states->sizes()).c_str(),
-                               name(states->dtype()), str(gates.sizes()).c_str());
-            KINDLING_CHECK(Runtime, output.is_contiguous() && cells.is_contiguous() && gates.is_contiguous(),
-                           "_lstm_steps_backward: expected what _lstm_steps gave");
-            return backward(grad_output, grad_cells, w_hh, h0, c0, output, cells, gates, reverse);
+        composition([](const Tensor& grad_output, const Tensor& grad_cells, const Tensor& w_hh, const Tensor& h0, const Tensor& c0,
+                       const Tensor& output, const Tensor& cells, const Tensor& gates, bool reverse) {
+            KINDLING_CHECK(Runtime, gates.dim() == 4 && output.sizes() == IntList(states_of(gates)) && output.dtype() == gates.dtype(),
+                           "_lstm_steps_backward: output %s of dtype %s does not fit gates %s", str(output.sizes()).c_str(),
+                           name(output.dtype()), str(gates.sizes()).c_str());
+            const Tensor d_output = grad_output.defined() ? grad_output : zeros_like(output);
+            auto [sums, dh, dc] = _lstm_gate_gradients(d_output, grad_cells, w_hh, h0, c0, cells, gates, reverse);
+            const int64_t rows = output.size(0) * h0.size(0), width = h0.size(1);
+            const Tensor weight = mm(t(reshape(sums, {rows, 4 * width})), reshape(states_before(h0, output, reverse), {rows, width}));
+            return std::make_tuple(sums, weight, dh, dc);
         }),
     });
 }

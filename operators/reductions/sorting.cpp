@@ -1,5 +1,8 @@
 // operators/reductions/sorting.cpp: order: sort, top elements, medians, distinct values, places in sorted sequences.
 #include "kernels/library/indexing/sorting.h"
+#include <algorithm>
+#include <cstring>
+
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/batching.h"
@@ -104,42 +107,74 @@ Tensor back_to_places(const Tensor& grad, IntList sizes, int64_t dim, const Tens
     return value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim);
 }
 
-std::tuple<Tensor, Tensor, Tensor> distinct(const Tensor& self, bool consecutive) {
+/// What unique and its kin look for, and what they find: in room for as many as there are elements, or slices along `dim`.
+struct Distinct {
+    bool consecutive, wants_inverse, wants_counts;
+    int64_t dim = -1; // of slices
+    int64_t kinds = 0;
+    Tensor found{}, inverse{}, counts{}; // values, or where slices are that are the first of their kind
+};
+Distinct distinct(KernelCall& call, const Tensor& self, bool consecutive, bool wants_inverse, bool wants_counts) {
     need_order(self, "unique");
-    Tensor x = contiguous(self);
-    int64_t n = x.numel();
-    Tensor values = make_tensor({n}, self.dtype()), inverse = make_tensor(self.sizes(), DType::Int64),
-           counts = make_tensor({n}, DType::Int64);
-    int64_t count = 0;
-    if (n) {
-        Unlocked unlocked(n > 65536);
-        count = consecutive ? library::unique_consecutive(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(),
-                                                          counts.data_ptr<int64_t>())
-                            : library::unique_sorted(x.dtype(), n, x.data(), values.data(), inverse.data_ptr<int64_t>(),
-                                                     counts.data_ptr<int64_t>());
-    }
-    return {clone(narrow(values, 0, 0, count)), inverse, clone(narrow(counts, 0, 0, count))};
+    call.reads(self);
+    return {consecutive, wants_inverse, wants_counts};
 }
-
-std::tuple<Tensor, Tensor, Tensor> distinct_slices(const Tensor& self, int64_t dim, bool consecutive) {
+Distinct distinct_slices(KernelCall& call, const Tensor& self, int64_t dim, bool consecutive) {
     need_order(self, "unique_dim");
-    int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
+    const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
     int64_t empty_dims = 0;
     for (int64_t size : self.sizes()) empty_dims += size == 0;
     KINDLING_CHECK(Runtime, n || empty_dims == 1, "Number of zero sized dimensions is more than one, so unique cannot be applied");
     KINDLING_CHECK(Runtime, !n || !empty_dims, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
-    if (n == 0) return {clone(self), empty({0}, DType::Int64), empty({0}, DType::Int64)};
-    Tensor moved = contiguous(movedim(self, d, 0)), flat = reshape(moved, {n, -1});
-    Tensor first = make_tensor({n}, DType::Int64), inverse = make_tensor({n}, DType::Int64), counts = make_tensor({n}, DType::Int64);
-    int64_t kinds = 0;
-    {
-        Unlocked unlocked(flat.numel() > 65536);
-        kinds = library::unique_rows(flat.dtype(), n, flat.size(1), flat.data(), consecutive, first.data_ptr<int64_t>(),
-                                     inverse.data_ptr<int64_t>(), counts.data_ptr<int64_t>());
-    }
-    Tensor kept = index_select(moved, 0, narrow(first, 0, 0, kinds));
-    return {movedim(kept, 0, d), inverse, clone(narrow(counts, 0, 0, kinds))};
+    call.reads(movedim(self, d, 0));
+    return {consecutive, true, true, d};
 }
+constexpr auto find_distinct = [](Distinct& d, KernelCall& call, const Array& x) {
+    const bool slices = d.dim >= 0;
+    const int64_t n = slices ? x.size(0) : x.numel();
+    d.found = make_tensor({n}, slices ? DType::Int64 : x.dtype());
+    d.inverse = make_tensor({n}, DType::Int64), d.counts = make_tensor({n}, DType::Int64);
+    auto *inverse = d.inverse.data_ptr<int64_t>(), *counts = d.counts.data_ptr<int64_t>();
+    if (!n) d.kinds = 0;
+    else if (slices)
+        d.kinds = library::unique_rows(x.dtype(), n, x.numel() / n, x.data(), d.consecutive, d.found.data_ptr<int64_t>(), inverse, counts);
+    else {
+        const auto find = d.consecutive ? library::unique_consecutive : library::unique_sorted;
+        d.kinds = find(x.dtype(), n, x.data(), d.found.data(), inverse, counts);
+    }
+    if (slices) { // as movedim shows them
+        Sizes sizes = x.sizes(), strides;
+        sizes[0] = d.kinds;
+        strides = contiguous_strides(sizes);
+        for (int64_t k = 0; k < d.dim; k++) {
+            std::swap(sizes[static_cast<size_t>(k)], sizes[static_cast<size_t>(k + 1)]);
+            std::swap(strides[static_cast<size_t>(k)], strides[static_cast<size_t>(k + 1)]);
+        }
+        call.gives(sizes, x.dtype()).laid_out(strides).exact = true;
+        call.gives({n}, DType::Int64);
+    } else {
+        call.gives({d.kinds}, x.dtype());
+        call.gives(d.wants_inverse ? x.sizes() : IntList(generated::ints<0>()), DType::Int64);
+    }
+    call.gives({d.wants_counts ? d.kinds : 0}, DType::Int64);
+};
+constexpr auto give_distinct = [](const Distinct& d, const Array& x, const Array& values, const Array& inverse, const Array& counts) {
+    auto copy = [](const Array& to, const Tensor& from) {
+        if (to.numel()) std::memcpy(to.data(), from.data(), static_cast<size_t>(to.numel()) * to.element_size());
+    };
+    copy(inverse, d.inverse), copy(counts, d.counts);
+    if (d.dim < 0) return copy(values, d.found);
+    const size_t row = static_cast<size_t>(x.numel()) * x.element_size() / static_cast<size_t>(x.size(0));
+    for (int64_t i = 0; i < d.kinds; i++)
+        std::memcpy(values.data_ptr<char>() + static_cast<size_t>(i) * row,
+                    x.data_ptr<char>() + static_cast<size_t>(d.found.data_ptr<int64_t>()[i]) * row, row);
+};
+
+/// How many bins elements fall in, and what is added up there.
+struct Bins {
+    int64_t least;
+    bool weighted;
+};
 
 void check_isin(DType dtype) {
     KINDLING_CHECK(Runtime, dtype != DType::Bool && !is_complex(dtype), "Unsupported input type encountered for isin(): %s",
@@ -345,11 +380,9 @@ OPERATORS(sorting) {
         derivative(
             "self", GIVEN(Tensor grad) { return no_slope(grad, "_unique2"); }),
         batches([](const Tensor&, bool, bool, bool) -> std::tuple<Tensor, Tensor, Tensor> { fail_dynamic("_unique2"); }),
-        kernel([](const Tensor& self, bool, bool return_inverse, bool return_counts) {
-            auto [values, inverse, counts] = distinct(self, false);
-            if (!return_inverse) inverse = make_tensor({0}, DType::Int64);
-            return std::tuple<Tensor, Tensor, Tensor>(values, inverse, return_counts ? counts : make_tensor({0}, DType::Int64));
-        }),
+        kernel([](KernelCall& call, const Tensor& self, bool, bool return_inverse,
+                  bool return_counts) { return distinct(call, self, false, return_inverse, return_counts); },
+               find_distinct, give_distinct),
     });
     declare("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, "
             "bool return_counts=False) -> (Tensor, Tensor, Tensor)")({
@@ -360,7 +393,8 @@ OPERATORS(sorting) {
         derivative(
             "self", GIVEN(Tensor grad) { return no_slope(grad, "unique_dim"); }),
         batches([](const Tensor&, int64_t, bool, bool, bool) -> std::tuple<Tensor, Tensor, Tensor> { fail_dynamic("unique_dim"); }),
-        kernel([](const Tensor& self, int64_t dim, bool, bool, bool) { return distinct_slices(self, dim, false); }),
+        kernel([](KernelCall& call, const Tensor& self, int64_t dim, bool, bool, bool) { return distinct_slices(call, self, dim, false); },
+               find_distinct, give_distinct),
     });
     declare("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
             "int? dim=None) -> (Tensor, Tensor, Tensor)")({
@@ -373,12 +407,12 @@ OPERATORS(sorting) {
         batches([](const Tensor&, bool, bool, std::optional<int64_t>) -> std::tuple<Tensor, Tensor, Tensor> {
             fail_dynamic("unique_consecutive");
         }),
-        kernel([](const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-            if (dim && !(*dim == 0 && self.dim() == 1)) return distinct_slices(self, *dim, true); // all three, as PyTorch's
-            auto [values, inverse, counts] = distinct(self, true);
-            return std::tuple<Tensor, Tensor, Tensor>(values, return_inverse ? inverse : make_tensor({0}, DType::Int64),
-                                                      return_counts ? counts : make_tensor({0}, DType::Int64));
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+                if (dim && !(*dim == 0 && self.dim() == 1)) return distinct_slices(call, self, *dim, true); // all three, as PyTorch's
+                return distinct(call, self, true, return_inverse, return_counts);
+            },
+            find_distinct, give_distinct),
     });
     declare("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
             "str? side=None, Tensor? sorter=None) -> Tensor")({
@@ -477,29 +511,45 @@ OPERATORS(sorting) {
         no_derivative(),
         shape_by_value(),
         no_out(),
-        kernel([](const Tensor& self, const Tensor& weights, int64_t minlength) {
-            KINDLING_CHECK(Runtime, minlength >= 0, "minlength should be >= 0");
-            KINDLING_CHECK(NotImplemented, is_integral(self.dtype()), "\"bincount_cpu\" not implemented for '%s'",
-                           scalar_type_name(self.dtype()));
-            KINDLING_CHECK(Runtime, self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
-            Tensor x = to(self, DType::Int64);
-            if (x.numel() == 0) return zeros({minlength}, DType::Int64);
-            KINDLING_CHECK(Runtime, min(x).item<int64_t>() >= 0, "bincount only supports 1-d non-negative integral inputs.");
-            int64_t largest = max(x).item<int64_t>();
-            KINDLING_CHECK(Runtime, largest < INT64_MAX, "bincount: an element of %ld is too large", largest);
-            int64_t bins = std::max(minlength, largest + 1);
-            if (!weights.defined()) return index_add(zeros({bins}, DType::Int64), 0, x, ones({x.numel()}, DType::Int64));
-            KINDLING_CHECK(Runtime, weights.dim() == 1 && weights.numel() == x.numel(),
-                           "weights should be 1-d and have the same length as input");
-            Tensor w = weights.dtype() == DType::Float32 ? weights : to(weights, DType::Float64);
-            return index_add(zeros({bins}, w.dtype()), 0, x, w);
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& self, const Tensor& weights, int64_t minlength) {
+                KINDLING_CHECK(Runtime, minlength >= 0, "minlength should be >= 0");
+                KINDLING_CHECK(NotImplemented, is_integral(self.dtype()), "\"bincount_cpu\" not implemented for '%s'",
+                               scalar_type_name(self.dtype()));
+                KINDLING_CHECK(Runtime, self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
+                const bool weighted = weights.defined() && self.numel();
+                call.reads(self, DType::Int64);
+                if (weighted) call.reads(weights, weights.dtype() == DType::Float32 ? DType::Float32 : DType::Float64);
+                else call.reads(Tensor());
+                return Bins{minlength, weighted};
+            },
+            [](Bins& bins, KernelCall& call, const Array& x, const Array& weights) {
+                const auto* values = x.data_ptr<int64_t>();
+                int64_t low = 0, high = -1;
+                for (int64_t i = 0; i < x.numel(); i++) low = std::min(low, values[i]), high = std::max(high, values[i]);
+                KINDLING_CHECK(Runtime, low >= 0, "bincount only supports 1-d non-negative integral inputs.");
+                KINDLING_CHECK(Runtime, high < INT64_MAX, "bincount: an element of %ld is too large", high);
+                KINDLING_CHECK(Runtime, !bins.weighted || (weights.dim() == 1 && weights.numel() == x.numel()),
+                               "weights should be 1-d and have the same length as input");
+                call.gives({std::max(bins.least, high + 1)}, bins.weighted ? weights.dtype() : DType::Int64).zeroed();
+            },
+            [](const Bins&, const Array& x, const Array& weights, const Array& result) {
+                const auto* values = x.data_ptr<int64_t>();
+                auto add = [&]<class T>(const T* each, T one) {
+                    T* sums = result.data_ptr<T>();
+                    for (int64_t i = 0; i < x.numel(); i++) sums[values[i]] += each ? each[i] : one;
+                };
+                if (!weights.defined()) add(static_cast<const int64_t*>(nullptr), int64_t{1});
+                else if (weights.dtype() == DType::Float32) add(weights.data_ptr<const float>(), 0.f);
+                else add(weights.data_ptr<const double>(), 0.0);
+            }),
     });
     declare("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")({
         doc("How many elements fall into each of `bins` equal bins between min and max"),
         raises_by_value(),
         not_differentiable(),
-        kernel([](const Tensor& self, int64_t bins, const Scalar& min_, const Scalar& max_) {
+        slice_by_slice(),
+        composition([](const Tensor& self, int64_t bins, const Scalar& min_, const Scalar& max_) {
             KINDLING_CHECK(NotImplemented, is_floating(self.dtype()), "\"histogramdd\" not implemented for '%s'",
                            scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, bins > 0, "bins must be > 0");

@@ -322,7 +322,8 @@ OPERATORS(statistics) {
             "Tensor bin_edges)")({
         doc("How many elements fall between neighbouring edges"),
         no_derivative(),
-        kernel([](const Tensor& self, const Tensor& bins, const Tensor& weight, bool density) {
+        slice_by_slice(),
+        composition([](const Tensor& self, const Tensor& bins, const Tensor& weight, bool density) {
             Tensor w = weight.defined() ? reshape(weight, {-1}) : weight;
             return std::tuple<Tensor, Tensor>(counted(reshape(self, {-1, 1}), {bins}, w, density, "histogram"), clone(bins));
         }),
@@ -332,7 +333,8 @@ OPERATORS(statistics) {
         doc("How many elements fall in bins of equal width"),
         raises_by_value(),
         no_derivative(),
-        kernel([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
+        slice_by_slice(),
+        composition([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             Tensor x = reshape(self, {-1, 1}), edges = edges_of(x, {bins}, range, "histogram")[0],
                    w = weight.defined() ? reshape(weight, {-1}) : weight;
             return std::tuple<Tensor, Tensor>(counted(x, {edges}, w, density, "histogram"), edges);
@@ -345,7 +347,8 @@ OPERATORS(statistics) {
         no_derivative(),
         no_out(),
         in(space::Torch | space::Method),
-        kernel([](const Tensor& self, IntList bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
+        slice_by_slice(),
+        composition([](const Tensor& self, IntList bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             std::vector<Tensor> edges = edges_of(self, bins, range, "histogramdd");
             Tensor result = counted(self, edges, weight, density, "histogramdd");
             return std::tuple<Tensor, std::vector<Tensor>>(result, std::move(edges));
@@ -358,7 +361,8 @@ OPERATORS(statistics) {
         no_derivative(),
         no_out(),
         in(space::Torch | space::Method),
-        kernel([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
+        slice_by_slice(),
+        composition([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
             std::vector<Tensor> edges = edges_of(self, Sizes(static_cast<size_t>(self.size(-1)), bins), range, "histogramdd");
             Tensor result = counted(self, edges, weight, density, "histogramdd");
             return std::tuple<Tensor, std::vector<Tensor>>(result, std::move(edges));
@@ -370,7 +374,8 @@ OPERATORS(statistics) {
         no_derivative(),
         no_out(),
         in(space::Torch | space::Method),
-        kernel([](const Tensor& self, TensorList bins, std::optional<Span<double>>, const Tensor& weight, bool density) {
+        slice_by_slice(),
+        composition([](const Tensor& self, TensorList bins, std::optional<Span<double>>, const Tensor& weight, bool density) {
             Tensor result = counted(self, bins, weight, density, "histogramdd");
             return std::tuple<Tensor, std::vector<Tensor>>(result, bins.vec());
         }),
@@ -551,16 +556,6 @@ OPERATORS(statistics) {
                 if (safe[i].defined())
                     safe[i] = clamp(safe[i], Scalar(-self.size(static_cast<int64_t>(i))), Scalar(self.size(static_cast<int64_t>(i)) - 1));
             return index_put(self, safe, masked_fill(values, logical_not(mask), Scalar(0)), true);
-        }),
-    });
-    declare("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")({
-        doc("The places of the elements that are not 0, cut or filled to a given number of rows"),
-        not_differentiable(),
-        kernel([](const Tensor& self, int64_t size, int64_t fill_value) {
-            KINDLING_CHECK(Runtime, size >= 0, "nonzero_static: 'size' must be an non-negative integer");
-            Tensor places = nonzero(self);
-            if (places.size(0) >= size) return clone(narrow(places, 0, 0, size), MemoryFormat::Contiguous);
-            return constant_pad_nd(places, {0, 0, 0, size - places.size(0)}, Scalar(fill_value));
         }),
     });
     declare("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")({

@@ -373,8 +373,8 @@ OPERATORS(sparse_compressed) {
         in(space::Torch),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, IntList size, DType dtype,
-                  std::optional<Layout> layout, std::optional<Device>, std::optional<bool>) {
+        composition([](const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, IntList size, DType dtype,
+                       std::optional<Layout> layout, std::optional<Device>, std::optional<bool>) {
             KINDLING_CHECK(Runtime, layout && is_compressed(*layout),
                            "sparse_compressed_tensor_unsafe expected sparse compressed tensor layout but got %s",
                            layout ? layout_word(*layout) : "none");
@@ -405,28 +405,28 @@ OPERATORS(sparse_compressed) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) { return part_of(self, "crow_indices", true, true); }),
+        header([](const Tensor& self) { return part_of(self, "crow_indices", true, true); }),
     });
     declare("col_indices(Tensor(a) self) -> Tensor(a)")({
         doc("The column of each element of a CSR or BSR tensor"),
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) { return part_of(self, "col_indices", false, false); }),
+        header([](const Tensor& self) { return part_of(self, "col_indices", false, false); }),
     });
     declare("ccol_indices(Tensor(a) self) -> Tensor(a)")({
         doc("Where each column of a CSC or BSC tensor starts"),
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) { return part_of(self, "ccol_indices", true, false); }),
+        header([](const Tensor& self) { return part_of(self, "ccol_indices", true, false); }),
     });
     declare("row_indices(Tensor(a) self) -> Tensor(a)")({
         doc("The row of each element of a CSC or BSC tensor"),
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) { return part_of(self, "row_indices", false, true); }),
+        header([](const Tensor& self) { return part_of(self, "row_indices", false, true); }),
     });
     declare("to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor")({
         doc("The tensor as torch.sparse_csr"),

@@ -240,8 +240,8 @@ OPERATORS(sparse) {
         in(space::Torch),
         takes_sparse(),
         no_out(),
-        kernel([](int64_t sparse_dim, int64_t dense_dim, IntList size, const Tensor& indices, const Tensor& values, DType dtype,
-                  std::optional<Layout> layout, std::optional<Device>, std::optional<bool>, std::optional<bool> is_coalesced) {
+        composition([](int64_t sparse_dim, int64_t dense_dim, IntList size, const Tensor& indices, const Tensor& values, DType dtype,
+                       std::optional<Layout> layout, std::optional<Device>, std::optional<bool>, std::optional<bool> is_coalesced) {
             check_layout(layout, "_sparse_coo_tensor_with_dims_and_tensors");
             check_dims(size, sparse_dim, dense_dim);
             KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64, "indices must be an int64 tensor");
@@ -285,7 +285,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             need_sparse(self, "_indices");
             return shown(parts_of(self).indices);
         }),
@@ -295,7 +295,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             need_sparse(self, "_values");
             return shown(parts_of(self).values);
         }),
@@ -305,7 +305,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             KINDLING_CHECK(Runtime, is_coo(self), "indices expected sparse coordinate tensor layout but got %s",
                            layout_word(self.impl()->layout));
             KINDLING_CHECK(Runtime, parts_of(self).coalesced, "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
@@ -316,7 +316,7 @@ OPERATORS(sparse) {
         doc("Values of a compressed or coalesced COO tensor"),
         in(space::Method),
         takes_sparse(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             KINDLING_CHECK(Runtime, is_sparse(self), "values expected sparse tensor layout but got %s", layout_word(self.impl()->layout));
             KINDLING_CHECK(Runtime, !is_coo(self) || parts_of(self).coalesced,
                            "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
@@ -330,7 +330,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             need_coo(self, "is_coalesced");
             return parts_of(self).coalesced;
         }),
@@ -340,7 +340,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self, bool coalesced) {
+        header([](const Tensor& self, bool coalesced) {
             need_kernel(self, "_coalesced_");
             parts_of(self).coalesced = coalesced;
             return self;
@@ -351,7 +351,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             need_sparse(self, "_nnz");
             return element_count(self);
         }),
@@ -361,21 +361,21 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) { return is_sparse(self) ? sparse_dims(self) : 0; }),
+        header([](const Tensor& self) { return is_sparse(self) ? sparse_dims(self) : 0; }),
     });
     declare("dense_dim(Tensor self) -> int")({
         doc("How many dimensions of a sparse tensor its values have; all of a strided one"),
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) { return is_sparse(self) ? dense_dims(self) : self.dim(); }),
+        header([](const Tensor& self) { return is_sparse(self) ? dense_dims(self) : self.dim(); }),
     });
     declare("_dimI(Tensor self) -> int")({
         doc("sparse_dim"),
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             need_coo(self, "_dimI");
             return sparse_dims(self);
         }),
@@ -385,7 +385,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self) {
+        header([](const Tensor& self) {
             need_coo(self, "_dimV");
             return dense_dims(self);
         }),
@@ -395,7 +395,7 @@ OPERATORS(sparse) {
         in(space::Torch),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self) { return coalesced(self); }),
+        composition([](const Tensor& self) { return coalesced(self); }),
         derivative(
             "self", GIVEN(Tensor grad) { return grad; }),
     });
@@ -413,7 +413,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, DType dtype, std::optional<bool>) {
+        composition([](const Tensor& self, DType dtype, std::optional<bool>) {
             KINDLING_CHECK(Runtime, dtype == DType::None, "dtype argument is not supported by sparse_to_dense");
             return as_dense(self);
         }),
@@ -437,11 +437,12 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, std::optional<Layout> layout, std::optional<IntList> blocksize, std::optional<int64_t> dense_dim) {
-            const Layout wanted = layout.value_or(Layout::Sparse);
-            check_conversion(self, wanted, blocksize, dense_dim);
-            return as_layout(self, wanted, blocksize.value_or(IntList()), dense_dim);
-        }),
+        composition(
+            [](const Tensor& self, std::optional<Layout> layout, std::optional<IntList> blocksize, std::optional<int64_t> dense_dim) {
+                const Layout wanted = layout.value_or(Layout::Sparse);
+                check_conversion(self, wanted, blocksize, dense_dim);
+                return as_layout(self, wanted, blocksize.value_or(IntList()), dense_dim);
+            }),
         derivative(
             "self", GIVEN(Tensor grad, Tensor self) { return laid_out_as(grad, self); }),
     });
@@ -450,7 +451,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, int64_t sparse_dim) {
+        composition([](const Tensor& self, int64_t sparse_dim) {
             if (!is_sparse(self)) return dense_to_coo(self, sparse_dim);
             KINDLING_CHECK(Runtime, sparse_dim == sparse_dims(self),
                            "to_sparse: conversion from %s to Sparse with sparse_dim argument !=self.sparse_dim() is not supported",
@@ -488,7 +489,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, const Tensor& mask) {
+        composition([](const Tensor& self, const Tensor& mask) {
             need_sparse(mask, "sparse_mask");
             KINDLING_CHECK(Runtime, mask.sizes() == self.sizes(),
                            "sparse_mask(): operands have incompatible sizes; self has size %s but mask has size %s",
@@ -507,7 +508,7 @@ OPERATORS(sparse) {
         in(space::Hidden),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, const Tensor& pattern) { return values_like(self, pattern); }),
+        composition([](const Tensor& self, const Tensor& pattern) { return values_like(self, pattern); }),
         derivative(
             "self",
             GIVEN(Tensor grad, Tensor pattern, Tensor self_shape) {
@@ -520,7 +521,7 @@ OPERATORS(sparse) {
         in(space::Hidden),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& pattern, const Tensor& values) { return with_values(pattern, values); }),
+        header([](const Tensor& pattern, const Tensor& values) { return with_values(pattern, values); }),
         derivative(
             "values", GIVEN(Tensor grad, Tensor pattern) { return _sparse_values_like(grad, pattern); }),
     });
@@ -531,8 +532,8 @@ OPERATORS(sparse) {
         takes_sparse(),
         not_differentiable(),
         no_out(),
-        kernel([](int64_t sparse_dim, int64_t dense_dim, IntList size, DType dtype, std::optional<Layout> layout, std::optional<Device>,
-                  std::optional<bool>) {
+        composition([](int64_t sparse_dim, int64_t dense_dim, IntList size, DType dtype, std::optional<Layout> layout,
+                       std::optional<Device>, std::optional<bool>) {
             check_layout(layout, "_sparse_coo_tensor_with_dims");
             check_dims(size, sparse_dim, dense_dim);
             return empty_coo(sparse_dim, size, or_default(dtype));
@@ -543,7 +544,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self, IntList size, int64_t sparse_dim, int64_t dense_dim) {
+        composition([](const Tensor& self, IntList size, int64_t sparse_dim, int64_t dense_dim) {
             need_kernel(self, "sparse_resize_");
             check_dims(size, sparse_dim, dense_dim);
             const SparseParts& parts = parts_of(self);
@@ -583,7 +584,7 @@ OPERATORS(sparse) {
         in(space::Method),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self, IntList size, int64_t sparse_dim, int64_t dense_dim) {
+        composition([](const Tensor& self, IntList size, int64_t sparse_dim, int64_t dense_dim) {
             need_kernel(self, "sparse_resize_and_clear_");
             check_dims(size, sparse_dim, dense_dim);
             replace_parts(self, empty_coo(sparse_dim, size, self.dtype()));
@@ -595,7 +596,7 @@ OPERATORS(sparse) {
         doc("The sizes and numbers of dimensions of another COO tensor, in place"),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& the_template) {
+        composition([](const Tensor& self, const Tensor& the_template) {
             need_coo(self, "resize_as_sparse_");
             need_coo(the_template, "resize_as_sparse_");
             return sparse_resize_(self, the_template.sizes(), sparse_dims(the_template), dense_dims(the_template));
@@ -606,7 +607,7 @@ OPERATORS(sparse) {
         in(space::Hidden),
         takes_sparse(),
         not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& src, bool) {
+        composition([](const Tensor& self, const Tensor& src, bool) {
             replace_parts(self, clone(src));
             written(self);
             return self;

@@ -238,7 +238,7 @@ OPERATORS(sparse_products) {
         in(space::Torch | space::Sparse),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+        composition([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             return is_sparse(self) || is_sparse(mat1) || is_sparse(mat2) ? add_product(self, mat1, mat2, beta, alpha)
                                                                          : addmm(self, mat1, mat2, beta, alpha);
         }),
@@ -258,7 +258,7 @@ OPERATORS(sparse_products) {
         in(space::Torch),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, const Tensor& other) {
+        composition([](const Tensor& self, const Tensor& other) {
             need_sparse(self, "_sparse_sparse_matmul");
             need_sparse(other, "_sparse_sparse_matmul");
             return product(self, other);
@@ -384,7 +384,7 @@ OPERATORS(sparse_products) {
         takes_sparse(),
         no_derivative(),
         no_out(),
-        kernel([](const Tensor& mat1, const Tensor& mat2) {
+        composition([](const Tensor& mat1, const Tensor& mat2) {
             Tensor rows, values = product_rows(mat1, mat2, rows);
             return make_coo({mat1.size(0), mat2.size(1)}, unsqueeze(rows, 0), values);
         }),
@@ -394,7 +394,7 @@ OPERATORS(sparse_products) {
         takes_sparse(),
         no_derivative(),
         no_out(),
-        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+        composition([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             KINDLING_CHECK(Runtime, is_coo(self), "tensor.sspaddmm(...) can only be called on sparse tensors");
             Tensor rows, values = scaled(product_rows(mat1, mat2, rows), alpha);
             Sizes grid{rows.size(0), mat2.size(1)};
@@ -430,7 +430,7 @@ OPERATORS(sparse_products) {
         in(space::Torch | space::Sparse),
         takes_sparse(),
         has_out(),
-        kernel([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+        composition([](const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
             need_csr(self, "sparse_sampled_addmm");
             KINDLING_CHECK(Runtime, self.impl()->layout == Layout::SparseCsr, "Expected self to have sparse csr layout, but got %s",
                            layout_word(self.impl()->layout));

@@ -139,7 +139,7 @@ OPERATORS(sparse_reductions) {
         in(space::Torch | space::Sparse),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, IntList dim) {
+        composition([](const Tensor& self, IntList dim) {
             KINDLING_CHECK(Runtime, !dim.empty(), "_sparse_sum: expected dim to be non-empty");
             need_kernel(self, "_sparse_sum");
             return sum_over(self, dim, false, self.dtype());
@@ -173,7 +173,7 @@ OPERATORS(sparse_reductions) {
         in(space::Torch | space::Sparse),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
+        composition([](const Tensor& self, int64_t dim, bool half_to_float) {
             need_kernel(self, "_sparse_softmax");
             KINDLING_CHECK(Runtime, !half_to_float, "softmax: with half to float conversion is not supported on CPU");
             return soft(self, dim, false);
@@ -194,7 +194,7 @@ OPERATORS(sparse_reductions) {
         in(space::Torch | space::Sparse),
         takes_sparse(),
         no_out(),
-        kernel([](const Tensor& self, int64_t dim, bool half_to_float) {
+        composition([](const Tensor& self, int64_t dim, bool half_to_float) {
             need_kernel(self, "_sparse_log_softmax");
             KINDLING_CHECK(Runtime, !half_to_float, "log_softmax: with half to float conversion is not supported on CPU");
             return soft(self, dim, true);

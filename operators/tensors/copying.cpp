@@ -234,7 +234,8 @@ OPERATORS(copying) {
         in(space::Torch),
         not_differentiable(),
         no_out(),
-        kernel([](const Tensor& self) { return self.item_scalar(); }),
+        slice_by_slice(),
+        composition([](const Tensor& self) { return self.item_scalar(); }),
         example("torch._local_scalar_dense(torch.tensor([1.5]))"),
     });
     declare("result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType")({
@@ -292,7 +293,7 @@ OPERATORS(copying) {
         in(space::Method),
         not_differentiable(),
         keeps_conj(),
-        kernel([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
+        header([](const Tensor& self, IntList size, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             for (int64_t each : size)
                 KINDLING_CHECK(Runtime, each >= 0, "Trying to resize a tensor to a negative size: %s", str(size).c_str());
@@ -306,7 +307,7 @@ OPERATORS(copying) {
         in(space::Torch | space::Method),
         not_differentiable(),
         keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
+        header([](const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
             KINDLING_CHECK(Runtime, !self.requires_grad() || thread_state.inference_mode, "cannot resize variables that require grad");
             if (memory_format == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
             resized(self, the_template.sizes(), memory_format);
@@ -342,7 +343,7 @@ OPERATORS(copying) {
         in(space::Method),
         not_differentiable(),
         keeps_conj(),
-        kernel([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
+        header([](const Tensor& self, Ref<Storage> source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, stride.empty() || stride.size() == size.size(), "unequal size length (%zu) and stride length (%zu)",
                            size.size(), stride.size());
             const bool as_is =
@@ -387,7 +388,7 @@ OPERATORS(copying) {
         in(space::Method),
         not_differentiable(),
         keeps_conj(),
-        kernel([](const Tensor& self, Ref<Storage> source) {
+        header([](const Tensor& self, Ref<Storage> source) {
             int64_t count = static_cast<int64_t>(source->bytes / self.element_size());
             return set_(self, source, 0, {count}, {1});
         }),
@@ -399,7 +400,7 @@ OPERATORS(copying) {
         in(space::Method),
         no_derivative(),
         keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& source) {
+        header([](const Tensor& self, const Tensor& source) {
             KINDLING_CHECK(Runtime, self.dtype() == source.dtype(), "Could not set tensor of type %s to a tensor of type %s",
                            name(source.dtype()), name(self.dtype()));
             return set_(self, Ref<Storage>::share(source.storage()), source.storage_offset(), source.sizes(), source.strides());
@@ -412,7 +413,7 @@ OPERATORS(copying) {
         in(space::Method),
         not_differentiable(),
         keeps_conj(),
-        kernel([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
+        header([](const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
             KINDLING_CHECK(Runtime, source.is_contiguous(), "passed in tensor to be used as storage must be contiguous");
             const auto from =
                 static_cast<uint64_t>(source.storage_offset()) + static_cast<uint64_t>(storage_offset); // counted from where source begins
@@ -425,13 +426,13 @@ OPERATORS(copying) {
         takes_float8(),
         in(space::Method),
         not_differentiable(),
-        kernel([](const Tensor& self) { return set_(self, Storage::make(0, self.device()), 0, {0}, {1}); }),
+        header([](const Tensor& self) { return set_(self, Storage::make(0, self.device()), 0, {0}, {1}); }),
     });
     declare("is_same_size(Tensor self, Tensor other) -> bool")({
         doc("Whether the shapes are equal"),
         takes_float8(),
         not_differentiable(),
-        kernel([](const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }),
+        header([](const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }),
     });
     declare("lift_fresh(Tensor(a) self) -> Tensor(a)")({
         doc("The tensor itself: marks constants for modes"),

@@ -737,16 +737,41 @@ OPERATORS(indexing) {
         not_differentiable(),
         shape_by_value(),
         batches([](const Tensor&) -> Tensor { fail_dynamic("nonzero"); }),
-        kernel([](const Tensor& self) {
-            KINDLING_CHECK(NotImplemented, !self.is_meta(),
-                           "nonzero: the result's shape depends on values, which meta tensors do not have");
-            Tensor mask = contiguous(self.dtype() == DType::Bool ? self : ne(self, Scalar(0)));
-            library::Mask counted(mask.data(), mask.numel());
-            Tensor result = make_tensor({counted.count(), self.dim()}, DType::Int64);
-            Unlocked unlocked(mask.numel() > 65536);
-            counted.places(static_cast<int>(self.dim()), self.sizes().data(), result.data_ptr<int64_t>());
-            return result;
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& self) {
+                call.reads(self, DType::Bool);
+                return std::optional<library::Mask>();
+            },
+            [](std::optional<library::Mask>& found, KernelCall& call, const Array& mask) {
+                found.emplace(mask.data(), mask.numel());
+                call.gives({found->count(), mask.dim()}, DType::Int64);
+            },
+            [](const std::optional<library::Mask>& found, const Array& mask, const Array& result) {
+                found->places(static_cast<int>(mask.dim()), mask.sizes().data(), result.data_ptr<int64_t>());
+            }),
+    });
+    declare("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")({
+        doc("The places of the elements that are not 0, cut or filled to a given number of rows"),
+        not_differentiable(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, int64_t size, int64_t fill_value) {
+                KINDLING_CHECK(Runtime, size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+                call.reads(self, DType::Bool);
+                call.gives({size, self.dim()}, DType::Int64);
+                return fill_value;
+            },
+            [](int64_t fill_value, const Array& mask, const Array& result) {
+                const library::Mask found(mask.data(), mask.numel());
+                const int64_t ndim = mask.dim(), count = found.count(), wanted = result.size(0);
+                auto* places = result.data_ptr<int64_t>();
+                if (count <= wanted) {
+                    found.places(static_cast<int>(ndim), mask.sizes().data(), places);
+                    return static_cast<void>(std::fill(places + count * ndim, places + wanted * ndim, fill_value));
+                }
+                std::vector<int64_t> all(static_cast<size_t>(count * ndim));
+                found.places(static_cast<int>(ndim), mask.sizes().data(), all.data());
+                std::copy_n(all.data(), wanted * ndim, places);
+            }),
     });
     declare("nonzero_numpy(Tensor self) -> Tensor[]")({
         doc("The places of what is not zero: a vector for each dimension"),

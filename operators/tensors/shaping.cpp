@@ -49,6 +49,8 @@ Tensor joined(TensorList tensors, int64_t dim) {
     const Tensor* shape = nullptr;
     for (size_t i = 0; i < tensors.size(); i++) {
         const Tensor& t = tensors[i];
+        KINDLING_CHECK(Runtime, t.device() == tensors[0].device(), "Tensor on device %s is not on the expected device %s!",
+                       name(t.device().type), name(tensors[0].device().type));
         KINDLING_CHECK(Runtime, t.dim() > 0, "zero-dimensional tensor (at position %zu) cannot be concatenated", i);
         type.add(*t.impl());
         if (!shape && !legacy_empty(t)) shape = &t;
@@ -73,7 +75,6 @@ Tensor joined(TensorList tensors, int64_t dim) {
     Sizes sizes = shape->sizes();
     sizes[static_cast<size_t>(d)] = total;
     Tensor result = make_tensor(sizes, format_strides(sizes, format), dtype, tensors[0].device());
-    if (result.is_meta()) return result;
     if (format == MemoryFormat::Contiguous && join_small(tensors, d, result)) return result;
     int64_t start = 0;
     Sizes piece = sizes;
@@ -86,6 +87,11 @@ Tensor joined(TensorList tensors, int64_t dim) {
     }
     return result;
 }
+
+struct Repeated {
+    DType dtype;
+    std::optional<int64_t> size; // of the result, as the caller says
+};
 
 /// Splits a joined gradient again.
 std::vector<Tensor> parted(const Tensor& grad, TensorList shapes, int64_t dim) {
@@ -340,7 +346,7 @@ OPERATORS(shaping) {
                 return cat(all, place);
             });
         }),
-        kernel([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
+        composition([](TensorList tensors, int64_t dim) { return joined(tensors, dim); }),
         derivative(
             "tensors",
             GIVEN(Tensor grad, TensorList tensors_shape, int64_t dim) {
@@ -549,26 +555,33 @@ OPERATORS(shaping) {
         not_differentiable(),
         shape_by_value(),
         no_out(),
-        kernel([](const Tensor& repeats, std::optional<int64_t> output_size) {
-            KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32,
-                           "\"repeat_interleave_cpu\" not implemented for '%s'", scalar_type_name(repeats.dtype()));
-            KINDLING_CHECK(Runtime, repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-            if (!repeats.numel()) return make_tensor({0}, repeats.dtype()); // whatever output_size says
-            Tensor counts = contiguous(to(repeats, DType::Int64));
-            const int64_t* values = counts.data_ptr<int64_t>();
-            int64_t total = 0;
-            for (int64_t i = 0; i < counts.numel(); i++) {
-                KINDLING_CHECK(Runtime, values[i] >= 0, "repeats can not be negative");
-                KINDLING_CHECK(Runtime, !__builtin_add_overflow(total, values[i], &total),
-                               "repeat_interleave: the repeats add up to more than 64 bits hold");
-            }
-            KINDLING_CHECK(Runtime, !output_size || *output_size == total, "allocated size does not match required size");
-            Tensor result = make_tensor({total}, DType::Int64);
-            int64_t* out = result.data_ptr<int64_t>();
-            for (int64_t i = 0; i < counts.numel(); i++)
-                for (int64_t j = 0; j < values[i]; j++) *out++ = i;
-            return repeats.dtype() == DType::Int64 ? result : to(result, repeats.dtype());
-        }),
+        kernel(
+            [](KernelCall& call, const Tensor& repeats, std::optional<int64_t> output_size) {
+                KINDLING_CHECK(NotImplemented, repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32,
+                               "\"repeat_interleave_cpu\" not implemented for '%s'", scalar_type_name(repeats.dtype()));
+                KINDLING_CHECK(Runtime, repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+                call.reads(repeats, DType::Int64);
+                if (!repeats.numel()) output_size = 0; // whatever it says
+                if (output_size) call.gives({*output_size}, repeats.dtype()).computed_in(DType::Int64);
+                return Repeated{repeats.dtype(), output_size};
+            },
+            [](Repeated& r, KernelCall& call, const Array& repeats) {
+                const auto* counts = repeats.data_ptr<int64_t>();
+                int64_t total = 0;
+                for (int64_t i = 0; i < repeats.numel(); i++) {
+                    KINDLING_CHECK(Runtime, counts[i] >= 0, "repeats can not be negative");
+                    KINDLING_CHECK(Runtime, !__builtin_add_overflow(total, counts[i], &total),
+                                   "repeat_interleave: the repeats add up to more than 64 bits hold");
+                }
+                KINDLING_CHECK(Runtime, r.size.value_or(total) == total, "allocated size does not match required size");
+                if (!r.size) call.gives({total}, r.dtype).computed_in(DType::Int64);
+            },
+            [](const Repeated&, const Array& repeats, const Array& result) {
+                const auto* counts = repeats.data_ptr<int64_t>();
+                int64_t* out = result.data_ptr<int64_t>();
+                for (int64_t i = 0; i < repeats.numel(); i++)
+                    for (int64_t j = 0; j < counts[i]; j++) *out++ = i;
+            }),
     });
     declare("flip(Tensor self, int[] dims) -> Tensor")({
         doc("The order along dimensions turned round"),

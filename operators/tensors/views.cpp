@@ -215,7 +215,7 @@ OPERATORS(views) {
         takes_float8(),
         keeps_conj(),
         in(space::Torch),
-        kernel([](const Tensor& self, IntList size) { return viewed(self, size); }),
+        header([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative(
             "self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
     });

@@ -228,28 +228,30 @@ void region_maxima_gradient(const Regions& r, const void* grad, const void* regi
     });
 }
 
-int64_t boxes_to_keep(DType dtype, const void* boxes, int64_t count, double threshold, int64_t* kept) {
-    int64_t found = 0;
+std::vector<int64_t> boxes_to_keep(DType dtype, const void* boxes, const std::vector<int64_t>& best, double threshold) {
+    std::vector<int64_t> kept;
     for_type(real_types, dtype, "nms_kernel", [&](auto zero) {
         using T = decltype(zero);
-        const T* box = static_cast<const T*>(boxes);
+        const size_t count = best.size();
+        std::vector<T> ordered(4 * count); // each meets all after it
+        for (size_t i = 0; i < count; i++) std::copy_n(static_cast<const T*>(boxes) + 4 * best[i], 4, ordered.data() + 4 * i);
         auto area = [](const T* b) { return (b[2] - b[0]) * (b[3] - b[1]); };
-        std::vector<bool> gone(static_cast<size_t>(count));
-        for (int64_t i = 0; i < count; i++) {
-            if (gone[static_cast<size_t>(i)]) continue;
+        std::vector<bool> gone(count);
+        for (size_t i = 0; i < count; i++) {
+            if (gone[i]) continue;
             if (i % 64 == 0) hear_signals();
-            kept[found++] = i;
-            const T *a = box + 4 * i, size = area(a);
-            for (int64_t j = i + 1; j < count; j++) {
-                const T* b = box + 4 * j;
+            kept.push_back(best[i]);
+            const T *a = ordered.data() + 4 * i, size = area(a);
+            for (size_t j = i + 1; j < count; j++) {
+                const T* b = ordered.data() + 4 * j;
                 const T width = std::max(T(0), std::min(a[2], b[2]) - std::max(a[0], b[0])),
                         height = std::max(T(0), std::min(a[3], b[3]) - std::max(a[1], b[1]));
                 const T common = width * height;
-                if (static_cast<double>(common / (size + area(b) - common)) > threshold) gone[static_cast<size_t>(j)] = true;
+                if (static_cast<double>(common / (size + area(b) - common)) > threshold) gone[j] = true;
             }
         }
     });
-    return found;
+    return kept;
 }
 
 namespace {

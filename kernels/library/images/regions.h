@@ -2,6 +2,7 @@
 // of deformable convolutions. float32 and float64; all tensors contiguous.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "core/dtype.h"
 
@@ -27,9 +28,9 @@ void region_means_gradient(const Regions& r, const void* grad, const void* regio
 void region_maxima(const Regions& r, const void* input, const void* regions, void* output, int32_t* places);
 void region_maxima_gradient(const Regions& r, const void* grad, const void* regions, const int32_t* places, void* grad_input);
 
-/// Non-maximum suppression of boxes [count, 4] (x1, y1, x2, y2), best first. A box that is kept removes later boxes
-/// that overlap it by more than `threshold` (intersection over union). Writes which are kept; returns how many.
-int64_t boxes_to_keep(DType dtype, const void* boxes, int64_t count, double threshold, int64_t* kept);
+/// Non-maximum suppression of boxes [count, 4] (x1, y1, x2, y2), in the order `best`. A box that is kept removes later ones
+/// that overlap it by more than `threshold` (intersection over union). Gives those that are kept.
+std::vector<int64_t> boxes_to_keep(DType dtype, const void* boxes, const std::vector<int64_t>& best, double threshold);
 
 /// Intersection over union [counts[0], counts[1]] of boxes (centre x, y, width, height, degrees counterclockwise, y downwards).
 void overlaps_of_rotated(DType dtype, const void* const boxes[2], const int64_t counts[2], float* result);
