@@ -115,6 +115,18 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
 #if defined(__AVX2__)
     if constexpr (std::is_same_v<From, float> && std::is_same_v<T, double> && sizeof(V) == 16)
         return bit_cast<Vec<T, 4>>(_mm256_cvtps_pd(bit_cast<__m128>(value)));
+    if constexpr (integers && sizeof(T) == 1 && sizeof(From) >= 4 && sizeof(V) <= 32) { // the lowest byte of each: of masks, too
+        const __m128i first = _mm_cvtsi32_si128(sizeof(From) == 4 ? 0x0C080400 : static_cast<int>(0x80800800));
+        const __m128i low = _mm_shuffle_epi8(load<__m128i>(&value), first);
+        if constexpr (sizeof(V) == 16) {
+            if constexpr (sizeof(From) == 4) return bit_cast<Vec<T, 4>>(_mm_cvtsi128_si32(low));
+            else return bit_cast<Vec<T, 2>>(static_cast<int16_t>(_mm_cvtsi128_si32(low)));
+        } else {
+            const __m128i high = _mm_shuffle_epi8(_mm256_extracti128_si256(bit_cast<__m256i>(value), 1), first);
+            if constexpr (sizeof(From) == 4) return bit_cast<Vec<T, 8>>(_mm_cvtsi128_si64(_mm_unpacklo_epi32(low, high)));
+            else return bit_cast<Vec<T, 4>>(_mm_cvtsi128_si32(_mm_unpacklo_epi16(low, high)));
+        }
+    }
 #endif
     return __builtin_convertvector(value, Vec<T, Lanes<V>::count>);
 }
@@ -200,6 +212,7 @@ template <class M> KINDLING_INLINE bool anywhere(const M& mask) {
 #if defined(__AVX2__)
     if constexpr (sizeof(M) == 32) return _mm256_movemask_epi8(bit_cast<__m256i>(mask)) != 0;
 #endif
+    if constexpr (sizeof(M) == 16) return _mm_movemask_epi8(bit_cast<__m128i>(mask)) != 0;
     bool holds = false;
     for (int i = 0; i < Lanes<M>::count; i++) holds |= mask[i] != 0;
     return holds;

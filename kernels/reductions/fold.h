@@ -32,6 +32,8 @@ constexpr double lane_identity(Combine combine) {
                                       : -__builtin_inf();
 }
 
+/// Rows that are reduced down however many columns by a ColumnBlockFold.
+inline constexpr int64_t few_rows = 64;
 /// Reduces a block of 1 to 256 rows down `columns` columns. Rows are `stride` bytes apart.
 using ColumnBlockFold = void (*)(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride);
 /// For Sum, Min and Max of float32 and float64, where vectors can be loaded under a mask. Null for others.

@@ -112,7 +112,38 @@ private:
 
 static constexpr int64_t widest_in_registers = 256; // widest row, in bytes, for which a block is reduced column by column in registers
 
+/// Few rows, read once where they lie, by columns that threads share. False if they lie otherwise.
+static bool fold_few_rows(const FoldPlan& plan) {
+    const LoopOrder& order = plan.order;
+    if (plan.reduced > few_rows || !plan.program.steps.empty()) return false;
+    RunArena arena;
+    struct Rows {
+        const char* data;
+        int64_t stride;
+    };
+    Rows* rows = arena.take<Rows>(plan.folder_count);
+    for (int f = 0; f < plan.folder_count; f++) {
+        const TileSlot& slot = plan.program.slots[static_cast<size_t>(plan.program.outputs[static_cast<size_t>(f)])];
+        if (slot.kind != TileSlot::Input || !plan.folders[f].column_fold) return false;
+        const LoopOperand& input = plan.inputs[slot.which];
+        rows[f] = {static_cast<const char*>(input.data), stride_of(order, 0, plan.outer, input)};
+        if (rows[f].stride == -1 || stride_of(order, plan.outer, order.ndim, input) != plan.folders[f].item) return false;
+    }
+    constexpr int64_t chunk = 1024;
+    parallel((plan.kept + chunk - 1) / chunk, 1 + 65536 / (plan.reduced * chunk), [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * chunk, count = (end * chunk < plan.kept ? end * chunk : plan.kept) - first;
+        for (int f = 0; f < plan.folder_count; f++) {
+            const Folder& folder = plan.folders[f];
+            char* to = folder.results[0] + first * folder.item;
+            folder.column_fold(to, rows[f].data + first * folder.item, plan.reduced, count, rows[f].stride);
+            folder.tidy(to, count);
+        }
+    });
+    return true;
+}
+
 static void fold_one_block(const FoldPlan& plan) {
+    if (fold_few_rows(plan)) return;
     constexpr int64_t largest = 2048;
     const int64_t columns = plan.kept, n = plan.reduced, tile = tile_size(plan.program, largest);
     RunArena arena;

@@ -180,9 +180,10 @@ template <class Op, class T> struct Fold {
         if (at < n)
 #pragma GCC unroll 8
             for (int k = 0; k < vectors; k++) take(k, load_some(x + at + k * in_vector, n - at - k * in_vector));
+        V merged[vectors]; // not the lanes themselves: those would lie in memory all along
 #pragma GCC unroll 8
-        for (int k = 0; k < vectors; k++) lanes[k] = bad[k] ? all<V>(std::numeric_limits<T>::quiet_NaN()) : lanes[k];
-        return fold_vectors(lanes);
+        for (int k = 0; k < vectors; k++) merged[k] = bad[k] ? all<V>(std::numeric_limits<T>::quiet_NaN()) : lanes[k];
+        return fold_vectors(merged);
     }
 
     /// Reduces one block of 1 to 256 values to a vector. (Inlined at each use it would take 50 KB.)
@@ -320,13 +321,68 @@ template <class Op, class T> struct Fold {
         block(out, numbers, whole_vector + (at < n));
     }
 
-    /// Reduces blocks down columns, as many columns as a vector has lanes, or as the mask says. The 16 lanes of every
-    /// column stay in registers. Some rows are prefetched, since the hardware does not see a stream in 16 alternating
-    /// loads.
 #if defined(__AVX2__)
+    /// As many columns as a line of the cache has numbers.
+    struct Line {
+        static constexpr int parts = 64 / width;
+        Columns part[parts];
+        static KINDLING_INLINE Line load(const char* from) {
+            Line line;
+            for (int i = 0; i < parts; i++) line.part[i] = kindling::KINDLING_ISA_NAMESPACE::load<Columns>(from + i * width);
+            return line;
+        }
+        KINDLING_INLINE void store(char* to) const {
+            for (int i = 0; i < parts; i++) kindling::KINDLING_ISA_NAMESPACE::store(to + i * width, part[i]);
+        }
+        KINDLING_INLINE void merge(const Line& other) {
+            for (int i = 0; i < parts; i++) part[i] = Op::apply(part[i], other.part[i]);
+        }
+    };
+    /// The first lane of a line, merged with the lanes that are Half, 2 * Half, ... behind it. Depth first, so that few lines are held
+    /// at once; the lanes of 16 do not fit into registers.
+    template <int Half> static KINDLING_INLINE Line merged_lanes(const char* from, int64_t rows, int64_t stride) {
+        if constexpr (Half == fold_lanes) {
+            Line lane = Line::load(from);
+            while ((rows -= fold_lanes) > 0) lane.merge(Line::load(from += fold_lanes * stride));
+            return lane;
+        } else {
+            Line lane = merged_lanes<2 * Half>(from, rows, stride);
+            if (Half < rows) lane.merge(merged_lanes<2 * Half>(from + Half * stride, rows - Half, stride));
+            return lane;
+        }
+    }
+    /// Every fourth lane of some lines. (With all lanes inline this would take 30 KB.)
+    static __attribute__((noinline)) void quarter(char* to, const char* from, int64_t rows, int64_t lines, int64_t stride) {
+        for (; lines > 0; lines--, to += 64, from += 64) merged_lanes<4>(from, rows, stride).store(to);
+    }
+    /// Whole lines of few rows. Up to eight rows are lanes that lie further apart: fewer calls.
+    static __attribute__((noinline)) void few(char* to, const char* from, int64_t rows, int64_t lines, int64_t stride) {
+        constexpr int64_t most = 16; // lines at a time
+        alignas(64) char lanes[3][most * 64];
+        const int64_t apart = rows <= 4 ? 4 : rows <= 8 ? 2 : 1;
+        for (; lines > 0; lines -= most, to += most * 64, from += most * 64) {
+            const int64_t some = lines < most ? lines : most;
+            for (int64_t k = 0; k < 4 / apart; k++)
+                quarter(k ? lanes[k - 1] : to, from + k * stride, apart * (rows - k) - apart + 1, some, stride / apart);
+            for (int64_t at = 0; at < some * 64 && apart < 4; at += 64) {
+                Line all = Line::load(to + at), odd = Line::load(lanes[0] + at);
+                if (apart == 1) all.merge(Line::load(lanes[1] + at)), odd.merge(Line::load(lanes[2] + at));
+                all.merge(odd);
+                all.store(to + at);
+            }
+        }
+    }
+
+    /// Reduces blocks down columns. Few rows are read a line of the cache at a time. Of more, or where less than a line is left, as many
+    /// columns go at once as a vector has lanes, or as the mask says. Then the 16 lanes of every column stay in registers, and some rows
+    /// are prefetched, since the hardware does not see a stream in 16 alternating loads.
     static void column_block(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride) {
         T* to = static_cast<T*>(out);
         const char* from = static_cast<const char*>(values);
+        if (constexpr int line = 64 / static_cast<int>(sizeof(T)); rows <= few_rows && columns >= line) {
+            few(reinterpret_cast<char*>(to), from, rows, columns / line, stride);
+            to += columns / line * line, from += columns / line * 64, columns %= line;
+        }
         for (; columns > 0; columns -= whole_vector, to += whole_vector, from += width) {
             const ColumnMask mask = first_columns(columns);
             Columns lanes[fold_lanes], each[fold_lanes];

@@ -114,6 +114,19 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     PlaneCopy copy = find_plane_copy(item), copy_places = find_plane_copy(8);
     ColumnScan column_scan = simple ? find_column_scan(kernel.scan == Scan::Prod, type) : nullptr;
     auto stride = [&](const LoopOperand& operand) { return lines.ndim ? operand.strides[lines.dims[lines.ndim - 1]] : 0; };
+
+    const LineSums line_sums = streams && kernel.scan == Scan::Sum && type == DType::Float32 && lines.ndim <= 1 &&
+                                       out->strides[kernel.scan_dim] == item && stride(in) % item == 0 && stride(*out) % item == 0
+                                   ? find_line_sums()
+                                   : nullptr;
+    if (line_sums) {
+        parallel(across, 1 + 16384 / length, [&](int64_t begin, int64_t end) {
+            line_sums(reinterpret_cast<float*>(static_cast<char*>(out->data) + begin * stride(*out)),
+                      reinterpret_cast<const float*>(static_cast<const char*>(in.data) + begin * stride(in)), end - begin, length,
+                      stride(*out) / item, stride(in) / item);
+        });
+        return true;
+    }
     parallel(lines.size / across * blocks_across, 1 + 16384 / (length * together), [&](int64_t begin, int64_t end) {
         constexpr int64_t most = 4096;
         RunArena arena;

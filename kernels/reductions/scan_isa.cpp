@@ -52,6 +52,51 @@ template <class T, class State, bool Product> void scan(void* state, void* value
     }
 }
 
+#if defined(__AVX2__)
+using Four = Vec<float, 4>;
+/// Rows as columns.
+KINDLING_INLINE void turn(Four& a, Four& b, Four& c, Four& d) {
+    const auto low = [](const Four& x, const Four& y) { return Four(__builtin_shufflevector(x, y, 0, 4, 1, 5)); };
+    const auto high = [](const Four& x, const Four& y) { return Four(__builtin_shufflevector(x, y, 2, 6, 3, 7)); };
+    const Four p = low(a, c), q = high(a, c), r = low(b, d), s = high(b, d);
+    a = low(p, r), b = high(p, r), c = low(q, s), d = high(q, s);
+}
+/// The next four sums of four lines: a square is transposed in registers, and back.
+KINDLING_INLINE void sum_square(Vec<double, 4>& sums, float* out, const float* in, int64_t out_step, int64_t in_step) {
+    Four a = load<Four>(in), b = load<Four>(in + in_step), c = load<Four>(in + 2 * in_step), d = load<Four>(in + 3 * in_step);
+    turn(a, b, c, d);
+    const auto add = [&](Four& x) { sums += convert<double>(x), x = convert<float>(sums); };
+    add(a), add(b), add(c), add(d);
+    turn(a, b, c, d);
+    store(out, a), store(out + out_step, b), store(out + 2 * out_step, c), store(out + 3 * out_step, d);
+}
+KINDLING_INLINE void sum_rest(double sum, float* out, const float* in, int64_t at, int64_t length) {
+    for (; at < length; at++) out[at] = static_cast<float>(sum += static_cast<double>(in[at]));
+}
+/// Running sums of contiguous lines of floats, eight side by side. Each line is added up in order.
+void sum_lines(float* out, const float* in, int64_t lines, int64_t length, int64_t out_step, int64_t in_step) {
+    for (; lines >= 8; lines -= 8, in += 8 * in_step, out += 8 * out_step) {
+        Vec<double, 4> first{}, second{};
+        int64_t at = 0;
+        const auto squares = [&](auto& sums, int64_t line, int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; k += 4)
+                sum_square(sums, out + line * out_step + k, in + line * in_step + k, out_step, in_step);
+        };
+        // Of long lines, a line of the cache at a time: where they lie a power of two apart, it is gone soon.
+        const int64_t whole = length & ~int64_t{3}, step = length <= 64 ? 4 : 16;
+        for (int64_t next; at < whole; at = next) {
+            next = whole - at < step ? whole : at + step;
+            squares(first, 0, at, next), squares(second, 4, at, next);
+        }
+        if (at == length) continue;
+        double sums[8];
+        store(sums, first), store(sums + 4, second);
+        for (int64_t line = 0; line < 8; line++) sum_rest(sums[line], out + line * out_step, in + line * in_step, at, length);
+    }
+    for (; lines > 0; lines--, in += in_step, out += out_step) sum_rest(0, out, in, 0, length);
+}
+#endif
+
 template <bool Product> ColumnScan find(DType type) {
     if (type == DType::Float32) return scan<float, double, Product>;
     if (type == DType::Float64) return scan<double, double, Product>;
@@ -66,5 +111,12 @@ template <bool Product> ColumnScan find(DType type) {
 } // namespace
 
 ColumnScan find_column_scan(bool product, DType type) { return product ? find<true>(type) : find<false>(type); }
+LineSums find_line_sums() {
+#if defined(__AVX2__)
+    return sum_lines;
+#else
+    return nullptr;
+#endif
+}
 
 } // namespace kindling::KINDLING_ISA_NAMESPACE

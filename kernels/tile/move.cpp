@@ -34,6 +34,7 @@ bool goes_backwards(int64_t bytes) {
 }
 
 PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }
+LineSums find_line_sums() { return KINDLING_BY_ISA(find_line_sums); }
 ColumnScan find_column_scan(bool product, DType type) { return KINDLING_BY_ISA(find_column_scan, product, type); }
 
 bool run_copy(const LoopKernel& kernel, const TileProgram& program) {

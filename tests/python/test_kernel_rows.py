@@ -531,3 +531,39 @@ def test_no_byte_behind_a_partial_vector_is_written(dtype, length):
     a, b = (k.arange(2 * length).to(kind)[::2].clone() for _ in range(2))
     (k.logical_or if dtype == "bool" else k.add)(a, b, out=out)
     assert k.equal(out, a | b if dtype == "bool" else a + b) and memory[:7].all() and (memory[7 + length:] == 1).all()
+
+
+@pytest.mark.parametrize("dtype", [k.float32, k.float64], ids=str)
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 257])
+def test_reductions_down_few_rows_add_as_along_them(rows, dtype):
+    """The order of a reduction follows from its length alone, so a column gives the bits that it gives as a row."""
+    k.manual_seed(rows)
+    for columns in (1, 15, 16, 17, 40, 1030):
+        x = k.randn(rows, columns, dtype=dtype)
+        x[0, 0] = -0.0
+        x[rows // 2, columns // 2] = float("nan")
+        for each in (x, x[:, : max(columns - 3, 1)], k.cat([x, x])[::2]):
+            along = each.t().contiguous()
+            for down, row in ((each.sum(0), along.sum(1)), (each.amax(0), along.amax(1)), (each.amin(0), along.amin(1))):
+                assert down.view(k.uint8).tolist() == row.view(k.uint8).tolist()
+
+
+@pytest.mark.parametrize("shape", [(1, 9), (7, 16), (8, 16), (9, 17), (17, 5), (20, 64), (11, 65), (8, 1024)], ids=str)
+def test_cumulative_sums_of_lines_side_by_side(shape):
+    """Lines are added up in order, in double, however many there are: as one by one."""
+    k.manual_seed(3)
+    x = k.randn(shape)
+    x[0, 0] = -0.0
+    for each in (x, k.cat([x, x], 1)[:, : shape[1]], k.cat([x, x])[::2]):
+        alone = k.stack([line.double().cumsum(0).float() for line in each])
+        assert each.cumsum(1).view(k.int32).tolist() == alone.view(k.int32).tolist()
+
+
+def test_numbers_beyond_32_bits_become_short_integers_by_way_of_64():
+    numbers = [0.0, -0.0, 127.9, 128, 255.5, 256, -129.5, 32768, 65536.5, 2.0**31 - 1, 2.0**31, -(2.0**31), -(2.0**31) - 300, 3000000001, 1e12 + 5]
+    for n in range(1, 40):
+        given_numbers = (numbers * 3)[:n]
+        for dtype, bits in ((k.int8, 8), (k.uint8, 8), (k.int16, 16)):
+            got = k.tensor(given_numbers, dtype=k.float64).to(dtype).tolist()
+            low = [int(x) & ((1 << bits) - 1) for x in given_numbers]
+            assert got == [x - (1 << bits) if dtype != k.uint8 and x >> (bits - 1) else x for x in low]
