@@ -165,10 +165,10 @@ void Assembler::emit(Form form, int bytes, int reg, int source, const Place& pla
     std::string text = row.text;
     std::string masked = mask ? format("{k%d}", mask) + (zero ? "{z}" : "") : "";
     text += " ";
-    if (row.flags & Store) text += last + masked + "," + first;
-    else text += first + masked;
+    const bool stores = row.flags & Store;
+    text += (stores ? last : first) + masked;
     if (row.flags & Three) text += "," + (row.flags & Masks ? mask_name(source) : vector(source, bytes));
-    if (!(row.flags & Store)) text += "," + last;
+    text += "," + (stores ? first : last);
     if (row.flags & Is4) text += "," + vector(immediate, bytes);
     if (row.flags & Imm) text += "," + hex(immediate & 0xFF);
     line(from, text);

@@ -37,6 +37,8 @@ enum Flags : uint32_t {
     X(MovUpd, "vmovupd", 0x66, 1, 0x10, -1, 0, V | E | W)                                                                                  \
     X(MovUpdStore, "vmovupd", 0x66, 1, 0x11, -1, 0, V | E | W | Store)                                                                     \
     X(MovNtPs, "vmovntps", 0, 1, 0x2B, -1, 0, V | E | Store)                                                                               \
+    X(MaskMovPs, "vmaskmovps", 0x66, 2, 0x2C, -1, 0, V | Three)                                                                            \
+    X(MaskMovPsStore, "vmaskmovps", 0x66, 2, 0x2E, -1, 0, V | Three | Store)                                                               \
     X(MovAps, "vmovaps", 0, 1, 0x28, -1, 0, V | E)                                                                                         \
     X(MovD, "vmovd", 0x66, 1, 0x6E, -1, 4, V | E | Scalar)                                                                                 \
     X(MovQ, "vmovq", 0xF3, 1, 0x7E, -1, 8, V | E | W | Scalar)                                                                             \

@@ -61,6 +61,7 @@ public:
 
     void run() {
         plan();
+        if (program_.partial && !evex_) frame_ += wide_partial_bytes;
         if (program_.leaves) save_area_ = take_frame(32 * vector_ + 64);
         prologue();
         const int row = code_.here();
@@ -156,7 +157,7 @@ private:
     int32_t in_mask_[8];
     uint32_t pinned_ = 0, pinned_masks_ = 0;
     bool in_loop_ = false;
-    int64_t frame_ = saved_general;
+    int64_t frame_ = saved_general; // behind them, of a partial program of AVX2: masks
     std::vector<int32_t> free_homes_, leaving_homes_;
     std::vector<int> last_use_;
     int32_t save_area_ = 0;
@@ -182,7 +183,7 @@ private:
     __attribute__((noinline)) void turn(const std::vector<Where>& at_top) {
         for (copy_ = 0; copy_ < copies(); copy_++) {
             where_ = at_top;
-            if (in_partial_) load_partial_mask();
+            if (in_partial_ && evex_) load_partial_mask();
             for (int i : each_) value(i);
             for (const LaneStore& store : program_.stores) emit_store(store);
             for (const LaneFold& fold : program_.folds) emit_fold(fold);
@@ -233,6 +234,8 @@ private:
         const size_t once = (each_.size() + program_.stores.size() + program_.folds.size()) * static_cast<size_t>(copies());
         return once <= 12 ? 4 : once <= 24 ? 2 : 1;
     }
+    /// AVX2: no register is kept for it.
+    void load_wide_mask(int reg) { code_.emit(Form::MovUps, vector_, reg, 0, Place::at(Rbp, wide_partial_masks + vector_ * copy_)); }
     void load_partial_mask() { code_.emit(Form::KMov, 16, partial_mask, 0, Place::at(Rbp, partial_masks + 8 * copy_)); }
 
     // ---- before code is emitted: the order, and every value's next uses
@@ -727,6 +730,11 @@ private:
         if (one.invariant && one.op == LaneOp::Load32) form = Form::BroadcastSs;
         if (one.invariant && one.op == LaneOp::Load64) form = Form::BroadcastSd;
         const bool masked = in_partial_ && !one.invariant;
+        if (masked && !evex_) {
+            load_wide_mask(scratch(0));
+            code_.emit(Form::MaskMovPs, vector_, to, scratch(0), element(base, scale));
+            return;
+        }
         if (masked && form == Form::MovUps && one.width == 8) form = Form::MovUpd; // a mask counts elements
         code_.emit(form, bytes(one.width), to, 0, one.invariant ? Place::at(base, 0) : element(base, scale), 0, masked ? partial_mask : 0,
                    masked);
@@ -795,7 +803,12 @@ private:
         if (fold.combine == Combine::Prod) form = wide(fold) ? Form::MulPd : Form::MulPs;
         if (fold.combine == Combine::Min) form = wide(fold) ? Form::MinPd : Form::MinPs;
         if (fold.combine == Combine::Max) form = wide(fold) ? Form::MaxPd : Form::MaxPs;
-        code_.emit(form, size, into, into, Place::of(reg), 0, in_partial_ ? partial_mask : 0);
+        const bool chosen = in_partial_ && !evex_;
+        code_.emit(form, size, chosen ? scratch(1) : into, into, Place::of(reg), 0, in_partial_ && evex_ ? partial_mask : 0);
+        if (chosen) {
+            load_wide_mask(scratch(0));
+            code_.emit(Form::BlendvPs, size, into, into, Place::of(scratch(1)), scratch(0));
+        }
         if (fold.is_extreme()) {
             const int none = met_nan(fold, copy_);
             const Form compare = wide(fold) ? Form::CmpPd : Form::CmpPs;
@@ -808,8 +821,9 @@ private:
                 }
                 code_.emit(compare, size, none, met, Place::of(met), ordered, none);
             } else {
-                code_.emit(compare, size, scratch(0), reg, Place::of(reg), unordered);
-                code_.emit(Form::OrPs, size, none, none, Place::of(scratch(0)));
+                code_.emit(compare, size, scratch(1), reg, Place::of(reg), unordered);
+                if (chosen) code_.emit(Form::AndPs, size, scratch(1), scratch(1), Place::of(scratch(0)));
+                code_.emit(Form::OrPs, size, none, none, Place::of(scratch(1)));
             }
         }
         where(fold.value).next = fold_after_[which];
@@ -848,7 +862,10 @@ private:
         auto store_bytes = [&](int reg, int size) {
             if (size == 4) code_.emit(Form::MovDStore, 16, reg, 0, to);
             else if (size == 8) code_.emit(Form::MovQStore, 16, reg, 0, to);
-            else if (in_partial_) code_.emit(store.item == 8 ? Form::MovUpdStore : Form::MovUpsStore, size, reg, 0, to, 0, partial_mask);
+            else if (in_partial_ && !evex_) {
+                load_wide_mask(scratch(0));
+                code_.emit(Form::MaskMovPsStore, size, reg, scratch(0), to);
+            } else if (in_partial_) code_.emit(store.item == 8 ? Form::MovUpdStore : Form::MovUpsStore, size, reg, 0, to, 0, partial_mask);
             else code_.emit(store.past_cache ? Form::MovNtPs : Form::MovUpsStore, size, reg, 0, to);
         };
         int reg = need(value);
@@ -1019,7 +1036,21 @@ private:
 } // namespace
 
 bool has_partial_form(const LaneProgram& program) {
-    if (program.isa != Isa::Avx512) return false;
+    if (program.isa != Isa::Avx512) { // whole vectors of memory alone
+        const auto whole = [&](int width) { return width >= 4 && width * program.lanes == 32; };
+        if (program.isa != Isa::Avx2 || program.has_call) return false;
+        for (const Lane& one : program.values) {
+            const bool narrow = one.op == LaneOp::Load8 || one.op == LaneOp::Load16 || one.op == LaneOp::LoadHalf;
+            if (!one.invariant && (narrow || ((one.op == LaneOp::Load32 || one.op == LaneOp::Load64) && !whole(one.width)))) return false;
+        }
+        for (const LaneFold& fold : program.folds)
+            if (!whole(fold.width)) return false;
+        for (const LaneStore& store : program.stores) {
+            const Lane& value = program.values[static_cast<size_t>(store.value)];
+            if (value.mask || value.width != store.item || !whole(store.item)) return false;
+        }
+        return true;
+    }
     for (const LaneStore& store : program.stores) {
         const Lane& value = program.values[static_cast<size_t>(store.value)];
         const bool whole = store.item >= 4 && value.width == store.item && !value.mask;

@@ -13,8 +13,9 @@ inline constexpr int fold_area = (most_fold_blocks + most_rows) * fold_lanes_byt
 /// multiple of the program's turn. Every row has its own pointers (LaneProgram::pointers). They follow those of the row
 /// before, up to `end`. A reduction writes at most most_fold_blocks blocks of lanes, fold_lanes_bytes apart.
 /// A partial program has a remainder behind the last turn, and n may be 0. The masks in the frame say which elements it
-/// has: at partial_masks, 8 bytes for each of the turn's vectors.
-inline constexpr int partial_masks = 32;
+/// has. AVX-512: at partial_masks, 8 bytes for each of the turn's vectors. AVX2: at wide_partial_masks, a vector for each, of elements as
+/// wide as 32 bytes have lanes.
+inline constexpr int partial_masks = 32, wide_partial_masks = 64, wide_partial_bytes = 128;
 struct MachineCode {
     std::vector<uint8_t> bytes; // code, then constants; needs an alignment of 64
     int code_size = 0;

@@ -16,6 +16,7 @@
 #include "kernels/native/emit.h"
 #include "kernels/native/levels.h"
 #include "kernels/native/memory.h"
+#include "kernels/tile/move.h"
 
 namespace kindling {
 
@@ -523,6 +524,16 @@ int64_t native_rows_at_once(int64_t n, int64_t item) {
     return rows; // with at least half of them full, their blocks are at most most_fold_blocks
 }
 
+/// Copies the few bytes of a remainder. memcpy of a length that is not known becomes a string instruction here, which takes 30 cycles to
+/// start.
+static void copy_few(char* to, const char* from, size_t bytes) {
+    for (; bytes >= 16; to += 16, from += 16, bytes -= 16) std::memcpy(to, from, 16);
+    if (bytes & 8) std::memcpy(to, from, 8), to += 8, from += 8;
+    if (bytes & 4) std::memcpy(to, from, 4), to += 4, from += 4;
+    if (bytes & 2) std::memcpy(to, from, 2), to += 2, from += 2;
+    if (bytes & 1) *to = *from;
+}
+
 /// Merges the lanes of the remainder into those of its block.
 static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, int64_t n, int64_t rest, char* folded,
                          int64_t folded_rows) {
@@ -532,7 +543,7 @@ static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, 
         for (int64_t r = 0; r < rows && rest; r++) {
             char* last = lanes + fold_lanes_bytes * (blocks * (r + 1) - 1);
             if (n - rest == (blocks - 1) * fold_block)
-                for (int i = 0; i < fold_lanes; i++) std::memcpy(last + i * fold.item, fold.identity, fold.item);
+                for (int i = 0; i < fold_lanes; i++) copy_few(last + i * fold.item, fold.identity, fold.item);
             fold.merge(last, last, lanes + fold_lanes_bytes * (native::most_fold_blocks + r), nullptr, rest, 0);
         }
         fold.finish(folded, lanes, rows, blocks);
@@ -542,29 +553,30 @@ static void finish_folds(const NativeKernel& kernel, char* lanes, int64_t rows, 
 /// The remainder runs on copies, padded to whole vectors.
 static void run_rest(const NativeKernel& kernel, char** pointers, int64_t rows, int64_t whole, int64_t rest, char* frame, char* lanes,
                      char* copies) {
-    const size_t row_bytes = kernel.memory.size() * kernel.copy_bytes(), all = kernel.pointers * static_cast<size_t>(rows);
-    char** const own = reinterpret_cast<char**>(copies + row_bytes * static_cast<size_t>(rows));
-    std::memcpy(own, pointers, all * sizeof(char*));
+    const size_t room = kernel.copy_bytes(), all = kernel.pointers * static_cast<size_t>(rows);
+    char** const own = reinterpret_cast<char**>(copies + kernel.memory.size() * room * static_cast<size_t>(rows));
+    copy_bytes(own, pointers, static_cast<int64_t>(all * sizeof(char*)));
+    const int64_t turn = kernel.turn;
     char* copy = copies;
     char** each = own;
     for (int64_t r = 0; r < rows; r++, each += kernel.pointers) {
         for (const NativeKernel::Memory& memory : kernel.memory) {
             if (!memory.written) {
-                std::memset(copy, 0, kernel.copy_bytes());
-                std::memcpy(copy, each[memory.slot] + whole * memory.item, static_cast<size_t>(rest * memory.item));
+                for (int64_t at = 0; at < turn * memory.item; at += 16) std::memset(copy + at, 0, 16); // up to the end of `room`
+                copy_few(copy, each[memory.slot] + whole * memory.item, static_cast<size_t>(rest * memory.item));
             }
             each[memory.slot] = copy;
-            copy += kernel.copy_bytes();
+            copy += room;
         }
         each[kernel.pointers - 1] = lanes + fold_lanes_bytes * (native::most_fold_blocks + r);
     }
-    kernel.function(own, kernel.turn, frame, own + all);
+    kernel.function(own, turn, frame, own + all);
     each = pointers;
     copy = copies;
     for (int64_t r = 0; r < rows; r++, each += kernel.pointers)
         for (const NativeKernel::Memory& memory : kernel.memory) {
-            if (memory.written) std::memcpy(each[memory.slot] + whole * memory.item, copy, static_cast<size_t>(rest * memory.item));
-            copy += kernel.copy_bytes();
+            if (memory.written) copy_few(each[memory.slot] + whole * memory.item, copy, static_cast<size_t>(rest * memory.item));
+            copy += room;
         }
 }
 
@@ -578,10 +590,17 @@ static void run_rows(const NativeKernel& kernel, char** pointers, int64_t rows, 
     int64_t rest = n - whole;
     if (kernel.partial) {
         KINDLING_ASSERT(rest > 0 || kernel.folds.empty());
-        for (int64_t lane = 0; lane < kernel.turn; lane += kernel.lanes) {
-            const uint64_t mask = (((uint64_t{1} << rest) - 1) >> lane) & ((uint64_t{1} << kernel.lanes) - 1);
-            std::memcpy(frame + native::partial_masks + 8 * (lane / kernel.lanes), &mask, 8);
-        }
+        if (isa() != Isa::Avx512) {
+            const size_t item = 32 / static_cast<size_t>(kernel.lanes);
+            for (int64_t lane = 0; lane < kernel.turn; lane++) {
+                const int64_t mask = lane < rest ? -1 : 0;
+                std::memcpy(frame + native::wide_partial_masks + item * static_cast<size_t>(lane), &mask, item);
+            }
+        } else
+            for (int64_t lane = 0; lane < kernel.turn; lane += kernel.lanes) {
+                const uint64_t mask = (((uint64_t{1} << rest) - 1) >> lane) & ((uint64_t{1} << kernel.lanes) - 1);
+                std::memcpy(frame + native::partial_masks + 8 * (lane / kernel.lanes), &mask, 8);
+            }
         kernel.function(pointers, whole, frame, end);
         rest = 0;
     } else if (whole) {

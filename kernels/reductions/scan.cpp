@@ -10,14 +10,38 @@ namespace {
 
 constexpr int64_t side_by_side = 64;
 
-/// The last of equal values wins. Once NaN, the result stays NaN.
-template <class T> void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
+/// Rows of n lines, one step after another. The last of equal values wins. Once NaN, the result stays NaN. `rows` of indices may be null.
+template <class T>
+void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at, int64_t steps,
+                     int64_t* rows) {
     T *best = static_cast<T*>(state), *to = static_cast<T*>(out);
     const T* x = static_cast<const T*>(values);
-    for (int64_t i = 0; i < n; i++) {
-        bool taken = at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
-        if (taken) best[i] = x[i], indices[i] = at;
-        to[i] = best[i];
+    for (; steps > 0; steps--, at++, x += n, to += n) {
+        for (int64_t i = 0; i < n; i++) {
+            bool taken = at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
+            if (taken) best[i] = x[i], indices[i] = at;
+            to[i] = best[i];
+        }
+        if (!rows) continue;
+        std::memcpy(rows, indices, static_cast<size_t>(n) * 8);
+        rows += n;
+    }
+}
+void advance_extremes(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at,
+                      int64_t steps, int64_t* rows) {
+    switch (type) {
+    case DType::Float32: return advance_extreme<float>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::Float64: return advance_extreme<double>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::Int8: return advance_extreme<int8_t>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::Int16: return advance_extreme<int16_t>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::Int32: return advance_extreme<int32_t>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::Int64: return advance_extreme<int64_t>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::Bool:
+    case DType::UInt8: return advance_extreme<uint8_t>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::UInt16: return advance_extreme<uint16_t>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::UInt32: return advance_extreme<uint32_t>(scan, state, indices, values, out, n, at, steps, rows);
+    case DType::UInt64: return advance_extreme<uint64_t>(scan, state, indices, values, out, n, at, steps, rows);
+    default: fail(ErrorKind::NotImplemented, "\"cummax_helper_cpu\" not implemented for '%s'", scalar_type_name(type));
     }
 }
 
@@ -27,22 +51,7 @@ struct Pair {
 
 void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
     bool first = at == 0;
-    if (scan == Scan::Min || scan == Scan::Max) {
-        switch (type) {
-        case DType::Float32: return advance_extreme<float>(scan, state, indices, values, out, n, at);
-        case DType::Float64: return advance_extreme<double>(scan, state, indices, values, out, n, at);
-        case DType::Int8: return advance_extreme<int8_t>(scan, state, indices, values, out, n, at);
-        case DType::Int16: return advance_extreme<int16_t>(scan, state, indices, values, out, n, at);
-        case DType::Int32: return advance_extreme<int32_t>(scan, state, indices, values, out, n, at);
-        case DType::Int64: return advance_extreme<int64_t>(scan, state, indices, values, out, n, at);
-        case DType::Bool:
-        case DType::UInt8: return advance_extreme<uint8_t>(scan, state, indices, values, out, n, at);
-        case DType::UInt16: return advance_extreme<uint16_t>(scan, state, indices, values, out, n, at);
-        case DType::UInt32: return advance_extreme<uint32_t>(scan, state, indices, values, out, n, at);
-        case DType::UInt64: return advance_extreme<uint64_t>(scan, state, indices, values, out, n, at);
-        default: fail(ErrorKind::NotImplemented, "\"cummax_helper_cpu\" not implemented for '%s'", scalar_type_name(type));
-        }
-    }
+    if (scan == Scan::Min || scan == Scan::Max) return advance_extremes(scan, type, state, indices, values, out, n, at, 1, nullptr);
     if (scan == Scan::LogSumExp) {
         // In double, whatever the value's dtype. A line starts with log 0.
         const bool pairs = is_complex(type), single = type == DType::Float32 || type == DType::Complex64;
@@ -90,22 +99,26 @@ void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const v
     find_column_scan(scan == Scan::Prod, type)(state, out, 1, n, first);
 }
 
+/// Of a single line: a row, and not a column.
+Plane turned(const Plane& p) {
+    return {p.to, p.from, {p.sizes[1], p.sizes[0]}, {p.to_strides[1], p.to_strides[0]}, {p.from_strides[1], p.from_strides[0]}};
+}
+
 /// Scans contiguous memory in place: squares of it are transposed so that lines are side by side, and transposed back.
-bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOrder lines) {
-    const TileSlot& slot = program.slots[static_cast<size_t>(program.outputs[0])];
-    if (!program.steps.empty() || slot.kind != TileSlot::Input) return false;
-    const LoopOperand& in = kernel.operands[kernel.output_count + slot.which];
+void run_plain_scan(const LoopKernel& kernel, const LoopOperand& in, LoopOrder lines) {
     const LoopOperand *out = kernel.operands, *places = kernel.output_count == 2 ? kernel.operands + 1 : nullptr;
-    const DType type = in.type;
-    if (out->type != type || is_narrow(type)) return false;
+    const DType stored = in.type, type = value_type(stored); // half types are widened where they were copied to
+    TileFunction open = is_narrow(stored) ? find_move(move_to_float(stored)) : nullptr;
+    TileFunction close = is_narrow(stored) ? find_move(move_from_float(stored)) : nullptr;
     LoopKernel used = kernel; // without inputs that are never read
     LoopOperand operands[3] = {*out, in, places ? *places : in};
     used.operands = operands;
     used.output_count = 1;
     used.input_count = 2;
     merge_dims(lines, 0, lines.ndim, used);
-    const int item = slot.item_size;
+    const int item = static_cast<int>(item_size(stored));
     const bool simple = !is_complex(type) && (kernel.scan == Scan::Sum || kernel.scan == Scan::Prod);
+    const bool extreme = kernel.scan == Scan::Min || kernel.scan == Scan::Max;
     const int64_t length = kernel.sizes[kernel.scan_dim], across = lines.ndim ? lines.sizes[lines.ndim - 1] : 1;
     // Contiguous lines are as many streams to read and write. There are no more of them than lanes of a vector.
     const bool streams = simple && in.strides[kernel.scan_dim] == item;
@@ -115,22 +128,20 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
     ColumnScan column_scan = simple ? find_column_scan(kernel.scan == Scan::Prod, type) : nullptr;
     auto stride = [&](const LoopOperand& operand) { return lines.ndim ? operand.strides[lines.dims[lines.ndim - 1]] : 0; };
 
-    const LineSums line_sums = streams && kernel.scan == Scan::Sum && type == DType::Float32 && lines.ndim <= 1 &&
-                                       out->strides[kernel.scan_dim] == item && stride(in) % item == 0 && stride(*out) % item == 0
-                                   ? find_line_sums()
-                                   : nullptr;
-    if (line_sums) {
+    const bool whole = streams && !open && kernel.scan == Scan::Sum && lines.ndim <= 1 && out->strides[kernel.scan_dim] == item &&
+                       stride(in) % item == 0 && stride(*out) % item == 0;
+    if (const LineSums line_sums = whole ? find_line_sums(type) : nullptr) {
         parallel(across, 1 + 16384 / length, [&](int64_t begin, int64_t end) {
-            line_sums(reinterpret_cast<float*>(static_cast<char*>(out->data) + begin * stride(*out)),
-                      reinterpret_cast<const float*>(static_cast<const char*>(in.data) + begin * stride(in)), end - begin, length,
-                      stride(*out) / item, stride(in) / item);
+            line_sums(static_cast<char*>(out->data) + begin * stride(*out), static_cast<const char*>(in.data) + begin * stride(in),
+                      end - begin, length, stride(*out) / item, stride(in) / item);
         });
-        return true;
+        return;
     }
     parallel(lines.size / across * blocks_across, 1 + 16384 / (length * together), [&](int64_t begin, int64_t end) {
         constexpr int64_t most = 4096;
         RunArena arena;
-        char *values = arena.take<char>(most * item), *state = arena.take<char>(side_by_side * 16);
+        char *copied = arena.take<char>(most * item), *values = open ? arena.take<char>(most * 4) : copied,
+             *state = arena.take<char>(side_by_side * 16);
         int64_t *indices = arena.take<int64_t>(side_by_side), *index_rows = places ? arena.take<int64_t>(most) : nullptr;
         for (int64_t block = begin; block < end; block++) {
             const int64_t first = block % blocks_across * together;
@@ -147,17 +158,19 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
             const int64_t from_step = in.strides[kernel.scan_dim], to_step = out->strides[kernel.scan_dim];
             for (int64_t at = 0; at < length; at += steps) {
                 const int64_t some = length - at < steps ? length - at : steps;
-                copy({values, from + at * from_step, {some, n}, {n * item, item}, {from_step, stride(in)}});
-                if (simple) {
-                    column_scan(state, values, some, n, at == 0);
-                } else {
+                const Plane plane{copied, from + at * from_step, {some, n}, {n * item, item}, {from_step, stride(in)}};
+                copy(n == 1 ? turned(plane) : plane);
+                if (open) open(values, copied, nullptr, nullptr, some * n, 0);
+                if (simple) column_scan(state, values, some, n, at == 0);
+                else if (extreme) advance_extremes(kernel.scan, type, state, indices, values, values, n, at, some, index_rows);
+                else
                     for (int64_t k = 0; k < some; k++) {
-                        char* row = values + k * n * item;
+                        char* row = values + k * n * static_cast<int64_t>(item_size(type));
                         advance_lines(kernel.scan, type, state, indices, row, row, n, at + k);
-                        if (places) std::memcpy(index_rows + k * n, indices, static_cast<size_t>(n) * 8);
                     }
-                }
-                copy({to + at * to_step, values, {some, n}, {to_step, stride(*out)}, {n * item, item}});
+                if (close) close(copied, values, nullptr, nullptr, some * n, 0);
+                const Plane back{to + at * to_step, copied, {some, n}, {to_step, stride(*out)}, {n * item, item}};
+                copy(n == 1 ? turned(back) : back);
                 if (places) {
                     const int64_t step = places->strides[kernel.scan_dim];
                     copy_places(
@@ -166,7 +179,6 @@ bool run_plain_scan(const LoopKernel& kernel, const TileProgram& program, LoopOr
             }
         }
     });
-    return true;
 }
 
 } // namespace
@@ -188,7 +200,18 @@ void run_scan(const LoopKernel& kernel) {
     LoopOrder lines = order_dims(kernel, ~(uint64_t{1} << kernel.scan_dim), true, arena);
     const int64_t length = kernel.ndim ? kernel.sizes[kernel.scan_dim] : 1;
     if (lines.size == 0 || length == 0) return;
-    if (kernel.ndim && run_plain_scan(kernel, program, lines)) return;
+    // Of half types the one step is that they are widened.
+    const bool plain = program.steps.size() == (is_narrow(stored) ? 1 : 0);
+    const TileSlot& slot =
+        program.slots[static_cast<size_t>(plain && is_narrow(stored) ? program.steps[0].operands[0] : program.outputs[0])];
+    if (kernel.ndim && plain && slot.kind == TileSlot::Input && kernel.operands[kernel.output_count + slot.which].type == stored)
+        return run_plain_scan(kernel, kernel.operands[kernel.output_count + slot.which], lines);
+    if (kernel.ndim && stored == logical && !is_narrow(stored) && !extreme) { // the values first, and then the scan where they are
+        LoopKernel values = kernel;
+        values.scan = Scan::None;
+        run(values);
+        return run_plain_scan(kernel, *kernel.operands, lines);
+    }
     // The scanned dimension is outside a block of lines.
     LoopOrder order;
     order.ndim = lines.ndim + (length != 1);

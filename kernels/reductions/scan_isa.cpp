@@ -74,7 +74,9 @@ KINDLING_INLINE void sum_rest(double sum, float* out, const float* in, int64_t a
     for (; at < length; at++) out[at] = static_cast<float>(sum += static_cast<double>(in[at]));
 }
 /// Running sums of contiguous lines of floats, eight side by side. Each line is added up in order.
-void sum_lines(float* out, const float* in, int64_t lines, int64_t length, int64_t out_step, int64_t in_step) {
+void sum_lines(void* to, const void* from, int64_t lines, int64_t length, int64_t out_step, int64_t in_step) {
+    auto* out = static_cast<float*>(to);
+    const auto* in = static_cast<const float*>(from);
     for (; lines >= 8; lines -= 8, in += 8 * in_step, out += 8 * out_step) {
         Vec<double, 4> first{}, second{};
         int64_t at = 0;
@@ -96,6 +98,22 @@ void sum_lines(float* out, const float* in, int64_t lines, int64_t length, int64
     for (; lines > 0; lines--, in += in_step, out += out_step) sum_rest(0, out, in, 0, length);
 }
 #endif
+/// The same of 64-bit numbers, four lines side by side: one is added and stored in each cycle, as fast as by vectors.
+template <class T> void sum_wide_lines(void* to, const void* from, int64_t lines, int64_t length, int64_t out_step, int64_t in_step) {
+    auto* out = static_cast<T*>(to);
+    const auto* in = static_cast<const T*>(from);
+    for (; lines >= 4; lines -= 4, in += 4 * in_step, out += 4 * out_step) {
+        T a{}, b{}, c{}, d{};
+        const T *second = in + in_step, *third = second + in_step, *fourth = third + in_step;
+        T *to_second = out + out_step, *to_third = to_second + out_step, *to_fourth = to_third + out_step;
+        for (int64_t k = 0; k < length; k++)
+            out[k] = a += in[k], to_second[k] = b += second[k], to_third[k] = c += third[k], to_fourth[k] = d += fourth[k];
+    }
+    for (; lines > 0; lines--, in += in_step, out += out_step) {
+        T sum{};
+        for (int64_t k = 0; k < length; k++) out[k] = sum += in[k];
+    }
+}
 
 template <bool Product> ColumnScan find(DType type) {
     if (type == DType::Float32) return scan<float, double, Product>;
@@ -111,12 +129,13 @@ template <bool Product> ColumnScan find(DType type) {
 } // namespace
 
 ColumnScan find_column_scan(bool product, DType type) { return product ? find<true>(type) : find<false>(type); }
-LineSums find_line_sums() {
+LineSums find_line_sums([[maybe_unused]] DType type) {
 #if defined(__AVX2__)
-    return sum_lines;
-#else
-    return nullptr;
+    if (type == DType::Float32) return sum_lines;
+    if (type == DType::Float64) return sum_wide_lines<double>;
+    if (type == DType::Int64) return sum_wide_lines<uint64_t>;
 #endif
+    return nullptr;
 }
 
 } // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -34,7 +34,8 @@ bool goes_backwards(int64_t bytes) {
 }
 
 PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, item); }
-LineSums find_line_sums() { return KINDLING_BY_ISA(find_line_sums); }
+void count_up(int64_t* to, int64_t first, int64_t step, int64_t n) { KINDLING_BY_ISA(count_up, to, first, step, n); }
+LineSums find_line_sums(DType type) { return KINDLING_BY_ISA(find_line_sums, type); }
 ColumnScan find_column_scan(bool product, DType type) { return KINDLING_BY_ISA(find_column_scan, product, type); }
 
 bool run_copy(const LoopKernel& kernel, const TileProgram& program) {

@@ -18,8 +18,8 @@ using PlaneCopy = void (*)(const Plane& plane);
 
 /// Cumulative sums or products down the columns of `steps` rows of `lines` values, in place. `state` holds the running
 /// value of each column (in double for floats). If `first`, it starts with the first row. Not for complex dtypes.
-/// Running sums of lines of floats that are contiguous. Steps from line to line are in elements.
-using LineSums = void (*)(float* out, const float* in, int64_t lines, int64_t length, int64_t out_step, int64_t in_step);
+/// Running sums of lines that are contiguous. Steps from line to line are in elements.
+using LineSums = void (*)(void* out, const void* in, int64_t lines, int64_t length, int64_t out_step, int64_t in_step);
 using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t lines, bool first);
 
 #define KINDLING_DECLARE_MOVES(NAMESPACE)                                                                                                  \
@@ -28,7 +28,8 @@ using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t li
     void copy_past_cache(void* to, const void* from, int64_t bytes);                                                                       \
     void copy_from_places(char* to, const char* from, const int64_t* places, int64_t n, int64_t step, int64_t bytes);                      \
     PlaneCopy find_plane_copy(int item);                                                                                                   \
-    LineSums find_line_sums();                                                                                                             \
+    void count_up(int64_t* to, int64_t first, int64_t step, int64_t n);                                                                    \
+    LineSums find_line_sums(DType type);                                                                                                   \
     ColumnScan find_column_scan(bool product, DType type);                                                                                 \
     }
 KINDLING_DECLARE_MOVES(isa_baseline)
@@ -73,7 +74,9 @@ inline void fetch_ahead(const void* from, int64_t bytes) {
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 PlaneCopy find_plane_copy(int item);
 ColumnScan find_column_scan(bool product, DType type);
+/// first, first + step, and so on: n numbers.
+void count_up(int64_t* to, int64_t first, int64_t step, int64_t n);
 /// Null where there is no code for it.
-LineSums find_line_sums();
+LineSums find_line_sums(DType type);
 
 } // namespace kindling

@@ -336,6 +336,16 @@ void copy_from_places(char* to, const char* from, const int64_t* places, int64_t
     }
 }
 
+void count_up(int64_t* to, int64_t first, int64_t step, int64_t n) {
+    constexpr int lanes = width / 8;
+    using V = Vec<int64_t, lanes>;
+    V next{};
+    for (int i = 0; i < lanes; i++) next[i] = first + i * step;
+    for (; n >= lanes; n -= lanes, to += lanes, next += lanes * step) store(to, next);
+    for (int i = 0; i < n; i++) to[i] = next[i];
+    clear_upper_halves();
+}
+
 PlaneCopy find_plane_copy(int item) {
     switch (item) {
     case 1: return Mover<uint8_t>::copy;

@@ -54,8 +54,7 @@ void Stream::count(int64_t* to, int64_t n) {
     while (n > 0) {
         int64_t run = run_left();
         if (run > n) run = n;
-        int64_t value = at - static_cast<char*>(nullptr);
-        for (int64_t i = 0; i < run; i++, value += stride) to[i] = value;
+        count_up(to, at - static_cast<char*>(nullptr), stride, run);
         skip(run);
         to += run;
         n -= run;

@@ -328,13 +328,18 @@ OPERATORS(embedding) {
                 int64_t *column = room.as<int64_t>(), *start = column + n, filled = 0;
                 std::fill(start, start + count + 1, 0);
                 auto* factors = reinterpret_cast<char*>(start + count + 1);
-                for (int64_t i = 0; i < n; i++) {
+                if (wide == DType::Float64) std::fill_n(reinterpret_cast<double*>(factors), n, 1);
+                else std::fill_n(reinterpret_cast<float*>(factors), n, 1);
+                if (n && bag[0] >= 0 && padding_idx < 0) { // all count
+                    std::copy_n(row, filled = n, column);
+                    for (int64_t i = 0; i < n; i++) start[bag[i] + 1] = i + 1;
+                    if (per_sample_weights.defined()) std::memcpy(factors, per_sample_weights.data(), static_cast<size_t>(n) * item);
+                }
+                for (int64_t i = filled; i < n; i++) {
                     if (bag[i] < 0 || row[i] == padding_idx) continue;
-                    char* to = factors + static_cast<size_t>(filled) * item;
                     if (per_sample_weights.defined())
-                        std::memcpy(to, per_sample_weights.data_ptr<char>() + static_cast<size_t>(i) * item, item);
-                    else if (wide == DType::Float64) reinterpret_cast<double*>(factors)[filled] = 1;
-                    else reinterpret_cast<float*>(factors)[filled] = 1;
+                        std::memcpy(factors + static_cast<size_t>(filled) * item,
+                                    per_sample_weights.data_ptr<char>() + static_cast<size_t>(i) * item, item);
                     column[filled++] = row[i];
                     start[bag[i] + 1] = filled;
                 }

@@ -107,7 +107,8 @@ void test_forms(bool evex) {
                 const bool memory_only = row.flags & Scalar && form != Form::BroadcastSs && form != Form::BroadcastSd &&
                                          (form < Form::AddDouble || form > Form::MovDTo);
                 const bool register_only = masks ? !(row.flags & Scalar) : row.flags & FromMask;
-                if (!memory_only && form != Form::MovUpsStore && form != Form::MovUpdStore && form != Form::MovNtPs) {
+                if (!memory_only && form != Form::MovUpsStore && form != Form::MovUpdStore && form != Form::MovNtPs &&
+                    form != Form::MaskMovPs && form != Form::MaskMovPsStore) {
                     assembler.emit(form, bytes, reg, source, Place::of(other), immediate);
                     tried++;
                     if (is_evex && !(row.flags & FromMask)) {
