@@ -325,7 +325,20 @@ OPERATORS(pooling) {
         in(space::Torch),
         no_out(),
         composition([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
-            return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+            const library::Pooling p = window(self, kernel_size, stride, padding, dilation, ceil_mode, 1, "max_pool1d").p;
+            // Where nobody asks for places, passes over shifted views are quicker than a search, if they are few.
+            if (is_followed(self) || !self.is_contiguous() || p.kernel[0] > 4)
+                return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+            const int64_t span = (p.out[0] - 1) * p.stride[0] + 1;
+            const int64_t behind = std::max<int64_t>(span + (p.kernel[0] - 1) * p.dilation[0] - p.padding[0] - p.in[0], 0);
+            const Tensor x = p.padding[0] || behind ? constant_pad_nd(self, {p.padding[0], behind}, Scalar(-__builtin_inf())) : self;
+            Tensor result;
+            for (int64_t k = 0; k < p.kernel[0]; k++) {
+                const int64_t first = k * p.dilation[0];
+                const Tensor each = slice(x, -1, first, first + span, p.stride[0]);
+                result = result.defined() ? maximum(result, each) : each;
+            }
+            return p.kernel[0] > 1 ? result : clone(result, MemoryFormat::Contiguous);
         }),
     });
     declare("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
