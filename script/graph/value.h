@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <complex>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,9 +102,12 @@ public:
     Instance& instance() const { return *static_cast<Instance*>(object_); }
     Object* object() const { return object_; }
     TensorImpl* tensor_impl() const { return tag_ == Tag::Tensor ? tensor_ : nullptr; }
-    /// Where the first number of a list of Bool, Int or Float lies, null of none; each item has 16 bytes. For loops in machine code,
-    /// which read and write them in place.
-    static int64_t* first_number(std::vector<Item>& items) { return items.empty() ? nullptr : &items[0].integer_; }
+    /// Where the number of a Bool, Int or Float lies, and the tag in front of it. For loops in machine code, which read and write those of
+    /// lists in place.
+    static constexpr int number_at() {
+        static_assert(offsetof(Item, tag_) == 0);
+        return offsetof(Item, integer_);
+    }
     bool same_object(const Item& other) const { return tag_ == other.tag_ && integer_ == other.integer_; }
     TypeRef type() const;
 

@@ -36,11 +36,11 @@ struct View {
 };
 
 struct Abstract {
-    // List: one that the loop makes, of known length; Array: one that came in, whose items are numbers.
+    // List: one that is only read, of known length; Array: one in memory, whose items are numbers.
     enum Kind : uint8_t { Nothing, Int, Float, Bool, Element, Viewed, Row, Known, List, Array } kind = Nothing;
-    Word word;                    // of a row, of an array: its length
+    Word word;                    // of a row: its length; of an array: its Item::Items
     DType dtype = DType::None;    // of an element, of a row, of what an array holds
-    Word data;                    // of an array: the place of its first number
+    Word length;                  // of an array, where it is known
     bool of_lists = false;        // of an array: its items are lists of numbers
     std::function<Word(Word)> at; // of a row that was computed: its elements, which are computed where they are used,
     size_t stores = 0;            //   so nothing may have been written since
@@ -86,9 +86,6 @@ double call_tanh(double a) noexcept { return std::tanh(a); }
 double call_atan(double a) noexcept { return std::atan(a); }
 double call_atan2(double a, double b) noexcept { return std::atan2(a, b); }
 double call_mod(double a, double b) noexcept { return std::fmod(a, b); }
-/// Of a list, which comes as what its item holds: where its first number is, and how many there are.
-int64_t* call_numbers(int64_t list) noexcept { return Item::first_number(reinterpret_cast<Item::Items*>(list)->items); }
-int64_t call_length(int64_t list) noexcept { return static_cast<int64_t>(reinterpret_cast<Item::Items*>(list)->items.size()); }
 /// Sums in the order of every other sum of as many numbers.
 float call_sum32(const float* values, int64_t count) noexcept {
     float sum = 0;
@@ -110,34 +107,20 @@ public:
     LoweredLoop run() {
         made_.name = "loop";
         exits_.emplace_back(); // 0: the end
-        LoweredLoop::Exit interrupted;
-        interrupted.kind = LoweredLoop::Exit::Interrupted;
-        exits_.push_back(interrupted);
+        exits_.emplace_back().kind = LoweredLoop::Exit::Interrupted;
         parameters();
         const std::vector<Abstract> given = loop(loop_, true);
         std::vector<Word> results = {b_.get(ran_)};
         LoweredLoop lowered;
-        for (size_t i = 0; i < given.size(); i++) {
-            const Abstract& each = given[i];
-            switch (each.kind) {
-            case Abstract::Int:
-                lowered.outputs.push_back({'i', DType::None, 0});
-                results.push_back(each.word);
-                break;
-            case Abstract::Float:
-                lowered.outputs.push_back({'f', DType::None, 0});
-                results.push_back(each.word);
-                break;
-            case Abstract::Bool:
-                lowered.outputs.push_back({'b', DType::None, 0});
-                results.push_back(each.word);
-                break;
-            case Abstract::Element:
-                lowered.outputs.push_back({'t', each.dtype, 0});
-                results.push_back(each.word);
-                break;
-            default: lowered.outputs.push_back({'=', DType::None, 0}); break; // the loop has found it to be what came in
-            }
+        for (const Abstract& each : given) {
+            const char kind = each.kind == Abstract::Int       ? 'i'
+                              : each.kind == Abstract::Float   ? 'f'
+                              : each.kind == Abstract::Bool    ? 'b'
+                              : each.kind == Abstract::Element ? 't'
+                              : each.kind == Abstract::Array   ? 'l'
+                                                               : '='; // the loop has found it to be what came in
+            lowered.outputs.push_back({kind, each.dtype});
+            if (kind != '=') results.push_back(each.word);
         }
         append_state(results);
         b_.leave(0, results.data(), results.size());
@@ -153,7 +136,7 @@ public:
     const std::vector<std::pair<const Node*, size_t>>& wanted_by_value() const { return by_value_; }
 
 private:
-    [[noreturn]] void refuse(const Node* node, const std::string& why) { throw Unsupported{node, why}; }
+    [[noreturn]] void refuse(const Node* node, const char* what, const char* why = "") { throw Unsupported{node, std::string(what) + why}; }
 
     // ---- what comes in
 
@@ -192,18 +175,14 @@ private:
                 }
                 break;
             }
-            case TypeKind::List:
-                made.kind = Abstract::Array;
-                made.dtype = listed(value->type);
-                made.of_lists = value->type->element()->is(TypeKind::List);
-                made.data = b_.parameter(ScalarType::Address);
-                made.word = b_.parameter(ScalarType::I64);
-                break;
-            default: refuse(loop_, "it needs a value of type " + str(value->type));
+            case TypeKind::List: made = array(value->type, b_.parameter(ScalarType::Address)); break;
+            default: refuse(loop_, "it needs a value of type ", str(value->type).c_str());
             }
             values_[value] = made;
         }
         if (uses_rows(loop_)) scratch_ = b_.parameter(ScalarType::Address);
+        lists_ = b_.parameter(ScalarType::Address);
+        if (any_inside(loop_, changes_length)) header_region_ = 0x7FFD;
         ran_ = b_.variable(ScalarType::Bool);
         b_.set(ran_, b_.boolean(false));
         // Writes to tensors without dimensions stay in registers where no other tensor shares their memory.
@@ -259,15 +238,11 @@ private:
         for (size_t i : kept_) words.push_back(b_.get(held_[i]));
         for (size_t i : written_) words.push_back(b_.get(counts_[i]));
     }
-    int32_t exit(const Node* node, LoweredLoop::Exit::Kind kind, std::vector<char> values = {}, std::string text = "",
-                 std::string qualified = "") {
-        LoweredLoop::Exit made;
+    int32_t exit(const Node* node, LoweredLoop::Exit::Kind kind, const char* text = "") {
+        LoweredLoop::Exit& made = exits_.emplace_back();
         made.kind = kind;
         made.node = node;
-        made.values = std::move(values);
-        made.text = std::move(text);
-        made.qualified = std::move(qualified);
-        exits_.push_back(std::move(made));
+        made.text = text;
         return static_cast<int32_t>(exits_.size() - 1);
     }
     void check(Word condition, int32_t code, std::vector<Word> values) {
@@ -395,7 +370,7 @@ private:
         const int64_t ndim = static_cast<int64_t>(view.sizes.size()), place = *at < 0 ? *at + ndim : *at;
         if (place < 0 || place >= ndim) refuse(node, "a selection along a dimension that the tensor lacks");
         const size_t d = static_cast<size_t>(place);
-        const int32_t code = exit(node, LoweredLoop::Exit::OutOfRange, {'i'});
+        const int32_t code = exit(node, LoweredLoop::Exit::OutOfRange);
         exits_.back().tensor = view.tensor;
         exits_.back().dimension = d;
         exits_.back().values.resize(1 + view.sizes.size(), 'i'); // the sizes of what is indexed are part of what is said
@@ -431,7 +406,7 @@ private:
         if (a.kind != c.kind) return false;
         if (a.kind == Abstract::Viewed) return a.view == c.view;
         if (a.kind == Abstract::Known) return a.known == c.known;
-        if (a.kind == Abstract::Array) return a.data.id == c.data.id;
+        if (a.kind == Abstract::Array) return a.word.id == c.word.id;
         return a.kind == Abstract::Nothing;
     }
     scalar::Variable variable_for(const Abstract& a) {
@@ -439,10 +414,16 @@ private:
         case Abstract::Int: return b_.variable(ScalarType::I64);
         case Abstract::Float: return b_.variable(ScalarType::F64);
         case Abstract::Bool: return b_.variable(ScalarType::Bool);
+        case Abstract::Array: return b_.variable(ScalarType::Address);
         default: return b_.variable(computed(a.dtype));
         }
     }
-    static bool carried(const Abstract& a) { return a.number() || a.kind == Abstract::Element; }
+    static bool carried(const Abstract& a) { return a.number() || a.kind == Abstract::Element || a.kind == Abstract::Array; }
+    Abstract held(Abstract a, scalar::Variable in) {
+        a.word = b_.get(in);
+        a.length = {};
+        return a;
+    }
 
     void block(const Block* block) {
         for (const Node* node = block->first(); node != block->end; node = node->next) {
@@ -461,6 +442,8 @@ private:
         const scalar::Variable trip = b_.variable(ScalarType::I64), goes_on = b_.variable(ScalarType::Bool);
         b_.set(trip, b_.integer(0));
         b_.set(goes_on, begins.word);
+        const Word older = b_.load(Memory::I64, lists_, {}, 1, 8 * MadeLists::most_arguments, list_region);
+        const size_t lists_before = lists_made_;
         std::vector<Abstract> first(count);
         std::vector<scalar::Variable> variables(count);
         for (size_t i = 0; i < count; i++) {
@@ -489,7 +472,7 @@ private:
         values_[body->inputs()[0]] = number(Abstract::Int, b_.get(trip));
         for (size_t i = 0; i < count; i++) {
             Abstract now = first[i];
-            if (carried(now)) now.word = b_.get(variables[i]);
+            if (carried(now)) now = held(now, variables[i]);
             values_[body->inputs()[i + 1]] = now;
         }
         this->block(body);
@@ -517,6 +500,13 @@ private:
             b_.set(goes_on, continues.word);
             b_.set(trip, b_.add(b_.get(trip), b_.integer(1)));
             if (outermost) b_.set(ran_, b_.boolean(true));
+            if (lists_made_ != lists_before) {
+                Word from = older;
+                for (size_t i = 0; i < count; i++)
+                    if (next[i].kind == Abstract::Array)
+                        from = b_.call(scalar::callee("keep_list", keep_list, scalar::Effect::Writes), {lists_, from, next[i].word});
+                b_.call(scalar::callee("drop_lists", drop_lists, scalar::Effect::Writes), {lists_, from});
+            }
             std::vector<Word> state;
             append_state(state);
             b_.poll(1, state.data(), state.size());
@@ -528,7 +518,7 @@ private:
         std::vector<Abstract> given(count);
         for (size_t i = 0; i < count; i++) {
             given[i] = first[i];
-            if (carried(given[i])) given[i].word = b_.get(variables[i]);
+            if (carried(given[i])) given[i] = held(given[i], variables[i]);
             values_[node->outputs[i]] = given[i];
         }
         return given;
@@ -607,7 +597,10 @@ private:
                 else if (carried(result) != carried(*each) || (!carried(result) && !same(result, *each)))
                     refuse(node, "two branches give different tensors");
             }
-            if (carried(result)) result.word = b_.get(variables[i]);
+            // What is not there reads as 0, which may not be looked into.
+            for (const Abstract* each : sides_given)
+                if (each && each->kind == Abstract::Nothing && result.kind == Abstract::Array) refuse(node, "a list that may not be there");
+            if (carried(result)) result = held(result, variables[i]);
             values_[node->outputs[i]] = result;
         }
     }
@@ -622,14 +615,14 @@ private:
         if (node->is("prim::RaiseException")) {
             const Item *text = constant_of(node->inputs[0]), *qualified = node->inputs.size() > 1 ? constant_of(node->inputs[1]) : nullptr;
             if (!text || !text->is(Item::Tag::Str)) refuse(node, "a text is put together for an exception");
-            const int32_t code = exit(node, LoweredLoop::Exit::Raised, {}, text->text(),
-                                      qualified && qualified->is(Item::Tag::Str) ? qualified->text() : "");
+            const int32_t code = exit(node, LoweredLoop::Exit::Raised, text->text().c_str());
+            if (qualified && qualified->is(Item::Tag::Str)) exits_.back().qualified = qualified->text();
             std::vector<Word> words;
             append_state(words);
             b_.leave(code, words.data(), words.size());
             return;
         }
-        if (node->outputs.size() > 1) refuse(node, node->kind + " is nothing that loops over elements know");
+        if (node->outputs.size() > 1) refuse(node, node->kind.c_str(), " is nothing that loops over elements know");
         std::vector<Abstract> arguments;
         for (const Value* input : node->inputs) arguments.push_back(of(input));
         Abstract result = value(node, arguments);
@@ -637,8 +630,10 @@ private:
     }
 
     Abstract value(const Node* node, const std::vector<Abstract>& a) {
-        if (node->is("prim::Uninitialized")) return {};
         if (node->is("prim::unchecked_cast")) return a[0];
+        const bool starts = node->is("prim::Uninitialized");
+        if ((starts || (node->is("prim::ListConstruct") && in_memory(node))) && of_numbers(node->outputs[0]->type)) return display(node, a);
+        if (starts) return {};
         if (node->is("prim::ListConstruct") || node->is("prim::TupleConstruct")) {
             Abstract made;
             made.kind = Abstract::List;
@@ -646,7 +641,7 @@ private:
             return made;
         }
         const std::string name = node->kind.substr(node->kind.find("::") + 2);
-        if (a.empty()) refuse(node, node->kind + " is nothing that loops over elements know");
+        if (a.empty()) refuse(node, node->kind.c_str(), " is nothing that loops over elements know");
         bool tensors = false, others = false;
         for (const Abstract& each : a) {
             tensors |= each.tensor();
@@ -661,11 +656,20 @@ private:
 
     Abstract of_lists(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         if (a[0].kind == Abstract::Array) {
-            if (name == "len") return number(Abstract::Int, a[0].word);
+            if (name == "len") return number(Abstract::Int, count_of(a[0]));
             if ((name == "__getitem__" || name == "select") && a.size() == 2 && a[1].kind == Abstract::Int) return get(a[0], a[1], node);
             if (name == "_set_item" && a.size() == 3 && !a[0].of_lists && a[1].kind == Abstract::Int && a[2].number())
                 return set(a[0], a[1], a[2], node);
+            if (name == "append" && a.size() == 2 && !a[0].of_lists && node->signature) return append(node, a[0], a[1]);
         }
+        const auto is_list = [&](const Abstract& each) { return each.kind == Abstract::Array && !each.of_lists; };
+        if (name == "add" && is_list(a[0]) && is_list(a[1]))
+            return list_from(node,
+                             b_.call(scalar::callee("join_lists", join_lists, scalar::Effect::Writes), {lists_, a[0].word, a[1].word}),
+                             b_.add(count_of(a[0]), count_of(a[1])));
+        if (name == "mul" && a[0].kind == Abstract::List && a[0].parts.size() == 1 && a[1].kind == Abstract::Int &&
+            of_numbers(node->outputs[0]->type))
+            return make(node, a[1].word, a[0].parts[0]);
         if (name == "tensor" && a[0].number()) return new_element(node, a);
         if ((name == "min" || name == "max") && a.size() == 1 && a[0].kind == Abstract::List && !a[0].parts.empty() &&
             a[0].parts[0].kind == Abstract::Int) {
@@ -681,36 +685,150 @@ private:
             }
         }
         if (name == "len" && a[0].kind == Abstract::List) return number(Abstract::Int, b_.integer(static_cast<int64_t>(a[0].parts.size())));
-        refuse(node, node->kind + " of " + str(node->inputs[0]->type) + " is nothing that loops over elements know");
+        return computed_by_builtin(node, a);
+    }
+    static bool of_numbers(TypeRef type) { return listed(type) != DType::None && !type->element()->is(TypeKind::List); }
+    static bool changes_length(const Node* node) {
+        return node->signature && node->signature->builtin && node->signature->effect == 'w' && !node->is("aten::_set_item");
+    }
+    /// Whether a display of numbers needs memory: who reads it looks for more than the numbers that it was made of.
+    static bool in_memory(const Node* node) {
+        return std::any_of(node->outputs[0]->uses.begin(), node->outputs[0]->uses.end(), [&](const Use& use) {
+            const Node* user = use.user;
+            if (user->is("prim::Loop") || user->is("prim::Return")) return true;
+            if (!user->signature || !user->signature->builtin || user->is("aten::len")) return false;
+            if (user->is("aten::__getitem__")) return !constant_of(user->inputs[1]);
+            if (user->is("prim::min") || user->is("prim::max")) return user->inputs.size() != 1;
+            return !(user->is("aten::mul") && node->inputs.size() == 1 && use.offset == 0);
+        });
+    }
+    static Item::Tag tag_of(DType dtype) {
+        return dtype == DType::Bool ? Item::Tag::Bool : dtype == DType::Int64 ? Item::Tag::Int : Item::Tag::Float;
+    }
+    Word bits(const Abstract& a) {
+        return a.kind == Abstract::Float ? b_.bits(ScalarType::I64, a.word) : b_.convert(ScalarType::I64, a.word);
+    }
+    Word bits_for(DType dtype, const Abstract& given, const Node* node) {
+        if (!given.number() || (given.kind == Abstract::Float) != (dtype == DType::Float64) ||
+            (given.kind == Abstract::Bool) != (dtype == DType::Bool))
+            refuse(node, "a number of another type is put into a list");
+        return bits(given);
+    }
+    Abstract array(TypeRef type, Word object) {
+        Abstract made;
+        made.kind = Abstract::Array;
+        made.dtype = listed(type);
+        made.of_lists = type->element()->is(TypeKind::List);
+        made.word = object;
+        return made;
+    }
+    /// A vector begins with where its items begin, where they end, and where its memory does.
+    static int32_t edge_at(int32_t which) {
+        static_assert(sizeof(Item::Items::items) == 3 * sizeof(void*) && sizeof(Item) == 16);
+        const Item::Items probe;
+        return static_cast<int32_t>(reinterpret_cast<const char*>(&probe.items) - reinterpret_cast<const char*>(&probe)) + 8 * which;
+    }
+    Word edge(const Abstract& array, int32_t which) { return b_.load(Memory::Address, array.word, {}, 1, edge_at(which), header_region_); }
+    Word count_of(const Abstract& array) {
+        if (array.length) return array.length;
+        const Word begin = b_.convert(ScalarType::I64, edge(array, 0)), end = b_.convert(ScalarType::I64, edge(array, 1));
+        return b_.binary(scalar::Op::Shr, b_.subtract(end, begin), b_.integer(4));
+    }
+    void succeeded(const Node* node, Word right) { check(right, exit(node, LoweredLoop::Exit::Thrown), {}); }
+    /// In place where there is room; a call makes more.
+    Abstract append(const Node* node, const Abstract& list, const Abstract& given) {
+        const Word bits = bits_for(list.dtype, given, node), tag = b_.integer(static_cast<int64_t>(tag_of(list.dtype)));
+        const Word end = edge(list, 1);
+        const scalar::Block room = b_.block(), full = b_.block(), after = b_.block();
+        b_.branch(b_.binary(scalar::Op::Ne, end, edge(list, 2)), room, full);
+        b_.seal(room);
+        b_.enter(room);
+        b_.store(Memory::I8, end, {}, 1, 0, tag, list_region);
+        b_.store(Memory::I64, end, {}, 1, Item::number_at(), bits, list_region);
+        b_.store(Memory::Address, list.word, {}, 1, edge_at(1), b_.add(end, b_.integer(sizeof(Item))), header_region_);
+        b_.jump(after);
+        b_.seal(full);
+        b_.enter(full);
+        const Word arguments[] = {lists_, list.word, tag, bits};
+        succeeded(node, b_.call(scalar::callee("append_number", append_number, scalar::Effect::Writes), arguments, 4));
+        b_.jump(after);
+        b_.seal(after);
+        b_.enter(after);
+        return list;
+    }
+    Abstract list_from(const Node* node, Word object, Word length) {
+        succeeded(node, b_.binary(scalar::Op::Ne, object, b_.address(nullptr)));
+        lists_made_++;
+        Abstract result = array(node->outputs[0]->type, object);
+        if (header_region_ == scalar::constant_region) result.length = length;
+        return result;
+    }
+    Abstract make(const Node* node, Word count, const Abstract& number) {
+        const TypeRef type = node->outputs[0]->type;
+        const Word bits = number.number() ? bits_for(listed(type), number, node) : b_.integer(0);
+        const Word arguments[] = {lists_, b_.address(type), count, bits};
+        return list_from(node, b_.call(scalar::callee("make_list", make_list, scalar::Effect::Writes), arguments, 4),
+                         b_.binary(scalar::Op::Max, count, b_.integer(0)));
+    }
+    Abstract display(const Node* node, const std::vector<Abstract>& a) {
+        const Abstract result = make(node, b_.integer(static_cast<int64_t>(a.size())), a.empty() ? Abstract() : a[0]);
+        for (size_t i = 1; i < a.size(); i++)
+            b_.store(Memory::I64, edge(result, 0), {}, 1, static_cast<int32_t>(sizeof(Item) * i) + Item::number_at(),
+                     bits_for(result.dtype, a[i], node), list_region);
+        return result;
+    }
+    /// What else can be done with lists: by the interpreter's own function.
+    Abstract computed_by_builtin(const Node* node, const std::vector<Abstract>& a) {
+        const TypeRef type = node->outputs.empty() ? nullptr : node->outputs[0]->type;
+        bool known = node->signature && node->signature->builtin && a.size() <= MadeLists::most_arguments;
+        known = known && (!type || type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) || of_numbers(type));
+        int64_t tags = 0;
+        for (size_t i = 0; known && i < a.size(); i++) {
+            const bool list = a[i].kind == Abstract::Array && !a[i].of_lists;
+            known = list || a[i].number() || is_none(a[i]);
+            if (!known) break;
+            const Item::Tag tag = list                           ? Item::Tag::List
+                                  : is_none(a[i])                ? Item::Tag::None
+                                  : a[i].kind == Abstract::Int   ? Item::Tag::Int
+                                  : a[i].kind == Abstract::Float ? Item::Tag::Float
+                                                                 : Item::Tag::Bool;
+            tags |= (1 + static_cast<int64_t>(tag)) << 4 * i;
+            if (!is_none(a[i])) b_.store(Memory::I64, lists_, {}, 1, static_cast<int32_t>(8 * i), bits(a[i]), list_region);
+        }
+        if (!known)
+            refuse(node, node->kind.c_str(), (" of " + str(node->inputs[0]->type) + " is nothing that loops over elements know").c_str());
+        succeeded(node, b_.call(scalar::callee("call_builtin", call_builtin, scalar::Effect::Writes),
+                                {lists_, b_.address(reinterpret_cast<const void*>(node->signature->builtin)), b_.integer(tags)}));
+        lists_made_++;
+        if (!type) return {};
+        if (type->is(TypeKind::List)) return array(type, b_.load(Memory::Address, lists_, {}, 1, 0, list_region));
+        const Word word = b_.load(type->is(TypeKind::Float) ? Memory::F64 : Memory::I64, lists_, {}, 1, 0, list_region);
+        if (type->is(TypeKind::Bool)) return number(Abstract::Bool, b_.binary(scalar::Op::Ne, word, b_.integer(0)));
+        return number(type->is(TypeKind::Float) ? Abstract::Float : Abstract::Int, word);
     }
     /// Where the number of an array lies, in steps of 8 bytes from the first: an item has 16.
     Word place(const Abstract& array, const Abstract& index, const Node* node) {
-        const int32_t code = exit(node, LoweredLoop::Exit::Message, {}, "list index out of range");
+        const int32_t code = exit(node, LoweredLoop::Exit::Message, "list index out of range");
         std::vector<Word> words;
         append_state(words);
-        const Word checked = b_.python_index(index.word, array.word, code, words.data(), words.size());
+        const Word checked = b_.python_index(index.word, count_of(array), code, words.data(), words.size());
         return b_.add(checked, checked);
     }
-    Abstract get(const Abstract& array, const Abstract& index, const Node* node) {
-        if (array.of_lists) { // which lists it holds is never changed by a loop
-            const Word object = b_.load(Memory::I64, array.data, place(array, index, node), 8, 0, scalar::constant_region);
-            Abstract made = array;
-            made.of_lists = false;
-            made.data = b_.call(scalar::callee("numbers", call_numbers, scalar::Effect::Pure), {object});
-            made.word = b_.call(scalar::callee("length", call_length, scalar::Effect::Pure), {object});
-            return made;
-        }
-        const bool real = array.dtype == DType::Float64;
-        const Word word = b_.load(real ? Memory::F64 : Memory::I64, array.data, place(array, index, node), 8, 0, list_region);
-        if (array.dtype == DType::Bool) return number(Abstract::Bool, b_.binary(scalar::Op::Ne, word, b_.integer(0)));
+    Abstract get(const Abstract& from, const Abstract& index, const Node* node) {
+        const Word at = place(from, index, node);
+        if (from.of_lists) // which lists it holds is never changed by a loop
+            return array(node->outputs[0]->type,
+                         b_.load(Memory::Address, edge(from, 0), at, 8, Item::number_at(), scalar::constant_region));
+        const bool real = from.dtype == DType::Float64;
+        const Word word = b_.load(real ? Memory::F64 : Memory::I64, edge(from, 0), at, 8, Item::number_at(), list_region);
+        if (from.dtype == DType::Bool) return number(Abstract::Bool, b_.binary(scalar::Op::Ne, word, b_.integer(0)));
         return number(real ? Abstract::Float : Abstract::Int, word);
     }
     Abstract set(const Abstract& array, const Abstract& index, const Abstract& given, const Node* node) {
+        const Word at = place(array, index, node);
         const bool real = array.dtype == DType::Float64;
-        if ((given.kind == Abstract::Float) != real || (given.kind == Abstract::Bool) != (array.dtype == DType::Bool))
-            refuse(node, "a number of another type is put into a list");
-        b_.store(real ? Memory::F64 : Memory::I64, array.data, place(array, index, node), 8, 0, real ? given.word : to_i64(given),
-                 list_region);
+        const Word word = bits_for(array.dtype, given, node);
+        b_.store(real ? Memory::F64 : Memory::I64, edge(array, 0), at, 8, Item::number_at(), real ? given.word : word, list_region);
         return array;
     }
     /// aten::tensor(number, dtype, device, requires_grad)
@@ -721,14 +839,14 @@ private:
             if (!code) refuse(node, "a tensor of a dtype that is not constant");
             dtype = dtype_of_code(*code);
         }
-        if (!loops_know(dtype)) refuse(node, std::string("a tensor of ") + kindling::name(dtype));
+        if (!loops_know(dtype)) refuse(node, "a tensor of ", kindling::name(dtype));
         if (a.size() > 2 && !(a[2].kind == Abstract::Known &&
                               (a[2].known.is_none() || (a[2].known.is(Item::Tag::Device) && a[2].known.device().type == DeviceType::CPU))))
             refuse(node, "a tensor on another device");
         if (a.size() > 3 && !is_false(a[3])) refuse(node, "a tensor that requires grad");
         // By way of the default dtype, as PyTorch makes it: a float that is written to a tensor of float64 has been rounded to float32.
         const DType first = a[0].kind == Abstract::Bool ? DType::Bool : a[0].kind == Abstract::Int ? DType::Int64 : default_dtype();
-        if (!loops_know(first)) refuse(node, std::string("a tensor of ") + kindling::name(first));
+        if (!loops_know(first)) refuse(node, "a tensor of ", kindling::name(first));
         return element(dtype, cast(cast(a[0].word, first), dtype));
     }
     bool is_false(const Abstract& a) const {
@@ -742,29 +860,23 @@ private:
     Abstract of_numbers(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         using scalar::Op;
         const bool floats = a[0].kind == Abstract::Float || (a.size() > 1 && a[1].kind == Abstract::Float);
-        const auto arithmetic = [&](Op op) {
-            if (floats) return number(Abstract::Float, b_.binary(op, to_f64(a[0]), to_f64(a[1])));
-            return number(Abstract::Int, b_.binary(op, to_i64(a[0]), to_i64(a[1])));
-        };
-        const auto compare = [&](Op op) {
-            if (floats) return number(Abstract::Bool, b_.binary(op, to_f64(a[0]), to_f64(a[1])));
-            return number(Abstract::Bool, b_.binary(op, to_i64(a[0]), to_i64(a[1])));
-        };
         const auto maths = [&](double (*function)(double) noexcept, const char* called) {
             return number(Abstract::Float, b_.call(scalar::callee(called, function, scalar::Effect::Pure), {to_f64(a[0])}));
         };
         const auto real = [&](Op op) { return number(Abstract::Float, b_.unary(op, to_f64(a[0]))); };
         if (a.size() == 2) {
-            if (name == "add") return arithmetic(Op::Add);
-            if (name == "sub") return arithmetic(Op::Sub);
-            if (name == "mul") return arithmetic(Op::Mul);
+            static constexpr struct {
+                char name[4];
+                Op op;
+            } steps[] = {{"add", Op::Add}, {"sub", Op::Sub}, {"mul", Op::Mul}, {"lt", Op::Lt}, {"le", Op::Le},
+                         {"gt", Op::Gt},   {"ge", Op::Ge},   {"eq", Op::Eq},   {"ne", Op::Ne}};
+            for (const auto& each : steps)
+                if (name == each.name) {
+                    const Word word =
+                        floats ? b_.binary(each.op, to_f64(a[0]), to_f64(a[1])) : b_.binary(each.op, to_i64(a[0]), to_i64(a[1]));
+                    return number(each.op >= Op::Eq ? Abstract::Bool : floats ? Abstract::Float : Abstract::Int, word);
+                }
             if (name == "div") return number(Abstract::Float, b_.divide(to_f64(a[0]), to_f64(a[1])));
-            if (name == "lt") return compare(Op::Lt);
-            if (name == "le") return compare(Op::Le);
-            if (name == "gt") return compare(Op::Gt);
-            if (name == "ge") return compare(Op::Ge);
-            if (name == "eq") return compare(Op::Eq);
-            if (name == "ne") return compare(Op::Ne);
             if (name == "min" || name == "max") { // std::min(a, b): b < a ? b : a
                 const Op op = name == "min" ? Op::Min : Op::Max;
                 if (floats) return number(Abstract::Float, b_.binary(op, to_f64(a[1]), to_f64(a[0])));
@@ -772,7 +884,7 @@ private:
             }
             if (name == "floordiv" || name == "remainder") {
                 if (floats) {
-                    if (!node->signature || !node->signature->builtin) refuse(node, name + " of floats");
+                    if (!node->signature || !node->signature->builtin) refuse(node, name.c_str(), " of floats");
                     const Word x = to_f64(a[0]), y = to_f64(a[1]);
                     divisor(node, a, b_.binary(Op::Ne, y, b_.real(0)));
                     if (name == "floordiv") return number(Abstract::Float, b_.unary(Op::Floor, b_.divide(x, y)));
@@ -841,7 +953,7 @@ private:
         }
         if (name == "__derive_index" && a.size() == 3) return number(Abstract::Int, b_.add(a[1].word, b_.multiply(a[0].word, a[2].word)));
         if (name == "tensor") return new_element(node, a);
-        refuse(node, node->kind + " is nothing that loops over elements know");
+        refuse(node, node->kind.c_str(), " is nothing that loops over elements know");
     }
     /// A division by 0 is what the builtin says it is.
     void divisor(const Node* node, const std::vector<Abstract>& a, Word fits) {
@@ -851,7 +963,8 @@ private:
             kinds.push_back(each.kind == Abstract::Float ? 'f' : each.kind == Abstract::Bool ? 'b' : 'i');
             words.push_back(each.word);
         }
-        const int32_t code = exit(node, LoweredLoop::Exit::Builtin, kinds);
+        const int32_t code = exit(node, LoweredLoop::Exit::Builtin);
+        exits_.back().values = std::move(kinds);
         exits_.back().builtin = node->signature ? node->signature->builtin : nullptr;
         check(fits, code, words);
     }
@@ -908,7 +1021,7 @@ private:
                 if (kind == 2) {
                     const Word real = b_.convert(ScalarType::F64, now.word);
                     const int32_t code =
-                        exit(node, LoweredLoop::Exit::Message, {}, "value cannot be converted to type int64_t without overflow");
+                        exit(node, LoweredLoop::Exit::Message, "value cannot be converted to type int64_t without overflow");
                     check(b_.binary(Op::And, b_.binary(Op::Ge, real, b_.real(-0x1p63)), b_.less(real, b_.real(0x1p63))), code, {});
                 }
                 return number(Abstract::Int, b_.convert(ScalarType::I64, now.word));
@@ -1018,7 +1131,7 @@ private:
     Abstract binary(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         using scalar::Op;
         DType dtype = meet(a[0], a[1]);
-        if (!loops_know(dtype)) refuse(node, std::string("elements of ") + kindling::name(dtype));
+        if (!loops_know(dtype)) refuse(node, "elements of ", kindling::name(dtype));
         const bool floating = category(dtype) == 2, bools = dtype == DType::Bool;
         static constexpr struct {
             char name[6];
@@ -1031,12 +1144,12 @@ private:
                 return element(DType::Bool, b_.binary(each.op, x, y));
             }
         if (name == "add" || name == "sub") {
-            if (a.size() > 2 && !is_one(a[2])) refuse(node, name + " with alpha");
-            if (bools) refuse(node, name + " of bools");
+            if (a.size() > 2 && !is_one(a[2])) refuse(node, name.c_str(), " with alpha");
+            if (bools) refuse(node, name.c_str(), " of bools");
             return element(
                 dtype, wrap(b_.binary(name == "add" ? Op::Add : Op::Sub, operand(a[0], dtype, node), operand(a[1], dtype, node)), dtype));
         }
-        if (a.size() > 2) refuse(node, node->kind + " is nothing that loops over elements know");
+        if (a.size() > 2) refuse(node, node->kind.c_str(), " is nothing that loops over elements know");
         if (name == "mul") {
             if (bools) return element(dtype, b_.binary(Op::And, operand(a[0], dtype, node), operand(a[1], dtype, node)));
             return element(dtype, wrap(b_.multiply(operand(a[0], dtype, node), operand(a[1], dtype, node)), dtype));
@@ -1069,15 +1182,15 @@ private:
             const Op op = name.find("and") != std::string::npos ? Op::And : name.find("xor") != std::string::npos ? Op::Xor : Op::Or;
             return element(dtype, b_.binary(op, operand(a[0], dtype, node), operand(a[1], dtype, node)));
         }
-        refuse(node, node->kind + " of elements is nothing that loops know");
+        refuse(node, node->kind.c_str(), " of elements is nothing that loops know");
     }
     bool is_one(const Abstract& a) const { return a.kind == Abstract::Int && constant(a.word) == 1; }
 
     Abstract unary(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
         using scalar::Op;
         if (a[0].kind == Abstract::Viewed && !a[0].view->sizes.empty())
-            refuse(node, node->kind + " of a tensor with dimensions is nothing that loops over elements know");
-        if (a.size() != 1) refuse(node, node->kind + " of elements is nothing that loops know");
+            refuse(node, node->kind.c_str(), " of a tensor with dimensions is nothing that loops over elements know");
+        if (a.size() != 1) refuse(node, node->kind.c_str(), " of elements is nothing that loops know");
         const Abstract now = load(a[0], node);
         const int kind = category(now.dtype);
         if (name == "neg" && kind) return element(now.dtype, wrap(b_.unary(Op::Neg, now.word), now.dtype));
@@ -1092,7 +1205,7 @@ private:
             return element(now.dtype, b_.unary(name == "floor" ? Op::Floor : name == "ceil" ? Op::Ceil : Op::Trunc, now.word));
         if (name == "logical_not") return element(DType::Bool, b_.unary(Op::Not, cast(now.word, DType::Bool)));
         if (name == "bitwise_not" && kind < 2) return element(now.dtype, wrap(b_.unary(Op::Not, now.word), now.dtype));
-        refuse(node, node->kind + " of elements is nothing that loops know");
+        refuse(node, node->kind.c_str(), " of elements is nothing that loops know");
     }
 
     const Node* loop_;
@@ -1103,6 +1216,10 @@ private:
     scalar::Function made_;
     scalar::Builder b_;
     static constexpr scalar::Region scratch_region = 0x7FFF, list_region = 0x7FFE; // two lists may be the same one
+    scalar::Region header_region_ =
+        scalar::constant_region; // of where the items of lists begin and end; another where a list changes its length
+    Word lists_;                 // MadeLists
+    size_t lists_made_ = 0;      // places that make one, so far in the text
     scalar::Variable ran_;
     Word scratch_; // where rows are computed, for sums
     std::unordered_map<int, Word> sizes_;

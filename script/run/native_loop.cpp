@@ -104,7 +104,10 @@ void store_number(const Tensor& tensor, scalar::Slot slot) {
     }
 }
 
-Item item_of(char kind, scalar::Slot slot) { return kind == 'f' ? Item(slot.f) : kind == 'b' ? Item(slot.i != 0) : Item(slot.i); }
+Item item_of(char kind, scalar::Slot slot) {
+    if (kind == 'l') return shared(reinterpret_cast<Item::Items*>(slot.i));
+    return kind == 'f' ? Item(slot.f) : kind == 'b' ? Item(slot.i != 0) : Item(slot.i);
+}
 
 /// Whether a list is worth reading in place: its items are looked at once for each call of the loop, since one of floats may hold ints.
 /// `most`: how many items may be looked at yet.
@@ -191,6 +194,8 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     if (kernels_were_added()) // somebody's kernel for one of these operators is what has to run
         for (const kindling::Operator* op : operators_)
             if (op->added.load(std::memory_order_acquire)) return false;
+    // What will be given where the loop returns: an empty list does until then.
+    const auto absent = [&](size_t i) { return !inputs[i]->is(Item::Tag::List); };
     // What the tensors are.
     std::vector<TensorFacts> facts(inputs_.size());
     std::vector<Tensor> tensors(inputs_.size());
@@ -200,6 +205,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     bool apart = true;
     for (size_t i = 0; i < inputs_.size(); i++) {
         if (inputs_[i]->type->is(TypeKind::List)) {
+            if (absent(i)) continue;
             int64_t most = rounds > INT64_MAX / looked_at_ ? INT64_MAX : looked_at_ * rounds;
             if (holds(*inputs[i], inputs_[i]->type, most)) continue;
             note("a list that is long beside the loop, or one of floats that holds ints");
@@ -251,6 +257,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     for (size_t i : lowered->written)
         if (tensors[i].impl()->uncounted || (tensors[i].impl()->is_view && tensors[i].impl()->creation != Creation::Default)) return false;
     // Slots.
+    MadeLists made;
     std::vector<scalar::Slot> slots(lowered->code->slots());
     size_t at = 0;
     for (size_t i = 0; i < inputs_.size(); i++) {
@@ -258,12 +265,10 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         case TypeKind::Int: slots[at++].i = inputs[i]->integer(); break;
         case TypeKind::Float: slots[at++].f = inputs[i]->number(); break;
         case TypeKind::Bool: slots[at++].i = inputs[i]->truth(); break;
-        case TypeKind::List: {
-            std::vector<Item>& items = inputs[i]->items();
-            slots[at++].p = Item::first_number(items);
-            slots[at++].i = static_cast<int64_t>(items.size());
+        case TypeKind::List:
+            slots[at].p = absent(i) ? make_list(&made, inputs_[i]->type, 0, 0) : inputs[i]->object();
+            if (!slots[at++].p) return false;
             break;
-        }
         default: {
             const TensorImpl* impl = tensors[i].impl();
             slots[at++].p = impl->data();
@@ -274,6 +279,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     }
     double scratch[longest_row];
     if (rows_) slots[at++].p = scratch;
+    slots[at++].p = &made;
     scalar::Ears ears;
     const int64_t code = lowered->code->run(slots.data(), &ears);
     const LoweredLoop::Exit& exit = lowered->exits[static_cast<size_t>(code)];
@@ -308,6 +314,17 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     if (exit.kind == LoweredLoop::Exit::Interrupted) std::rethrow_exception(ears.error);
     LoopFailure failure;
     failure.node = exit.node;
+    const auto attempt = [&](auto body) {
+        try {
+            body();
+        } catch (const Error& error) {
+            failure.message = error.what();
+            failure.kind = error.kind();
+        } catch (const std::bad_alloc&) {
+            failure.message = "not enough memory";
+            failure.kind = ErrorKind::OutOfMemory;
+        }
+    };
     switch (exit.kind) {
     case LoweredLoop::Exit::Raised: failure.message = exit.text, failure.qualified = exit.qualified, failure.raised = true; break;
     case LoweredLoop::Exit::Message: failure.message = exit.text; break;
@@ -321,17 +338,14 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     case LoweredLoop::Exit::Builtin: {
         std::vector<Item> items;
         for (size_t i = 0; i < exit.values.size(); i++) items.push_back(item_of(exit.values[i], slots[i]));
-        try {
+        attempt([&] {
             KINDLING_ASSERT(exit.builtin);
             exit.builtin(items.data(), items.size());
-            failure.message = "a loop left where its interpreter would not";
-            failure.kind = ErrorKind::Internal;
-        } catch (const Error& error) {
-            failure.message = error.what();
-            failure.kind = error.kind();
-        }
+            fail(ErrorKind::Internal, "a loop left where its interpreter would not");
+        });
         break;
     }
+    case LoweredLoop::Exit::Thrown: attempt([&] { std::rethrow_exception(made.error); }); break;
     default: KINDLING_ASSERT(false);
     }
     throw failure;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "kernels/scalar/code.h"
+#include "script/run/made_lists.h"
 #include "script/run/run.h"
 
 namespace kindling::script {
@@ -25,7 +26,7 @@ struct LoweredLoop {
 
     /// What stands in the slots at an exit: `values` of its own, then one for each kept tensor, then the counts of writes.
     struct Exit {
-        enum Kind : uint8_t { End, Interrupted, Raised, OutOfRange, Message, Builtin } kind = End;
+        enum Kind : uint8_t { End, Interrupted, Raised, OutOfRange, Message, Builtin, Thrown } kind = End;
         const Node* node = nullptr;
         std::string text, qualified;
         std::vector<char> values;          // 'i', 'f' or 'b' each
@@ -36,8 +37,7 @@ struct LoweredLoop {
     struct Output {
         char kind;
         DType dtype;
-        size_t input;
-    }; // 'i', 'f', 'b'; 't': a new tensor of no dimension; '=': that input
+    }; // 'i', 'f', 'b'; 'l': a list; 't': a new tensor of no dimension; '=': that input
     std::vector<Output> outputs;
     std::vector<size_t> kept;    // tensors of no dimension that live in registers: written back at the end
     std::vector<size_t> written; // tensors whose writes are counted

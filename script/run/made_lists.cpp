@@ -1,0 +1,114 @@
+// script/run/made_lists.cpp: lists that loops make. No call throws: machine code has no tables for it.
+#include "script/run/made_lists.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace kindling::script {
+namespace {
+
+Item item_of(Item::Tag tag, int64_t bits) {
+    switch (tag) {
+    case Item::Tag::Bool: return Item(bits != 0);
+    case Item::Tag::Int: return Item(bits);
+    case Item::Tag::Float: return Item(std::bit_cast<double>(bits));
+    case Item::Tag::List: return shared(reinterpret_cast<Item::Items*>(bits));
+    default: return Item();
+    }
+}
+Item::Tag tag_of(TypeRef element) {
+    return element->is(TypeKind::Bool) ? Item::Tag::Bool : element->is(TypeKind::Float) ? Item::Tag::Float : Item::Tag::Int;
+}
+void note(MadeLists* made, Item list) {
+    made->lists.push_back(std::move(list));
+    made->words[MadeLists::most_arguments] = static_cast<int64_t>(made->lists.size());
+}
+/// A list whose items are anything but counted.
+Item::Items* fresh(MadeLists* made, TypeRef type, size_t count) {
+    Item item;
+    for (Item& spare : made->spare) {
+        if (spare.is_none()) continue;
+        std::vector<Item>& items = spare.items();
+        if (items.size() != count && (count || items.size() == items.capacity())) continue; // what was appended to will be again
+        if (!count) items.clear();
+        item = std::exchange(spare, Item());
+        break;
+    }
+    if (item.is_none()) item = Item::list(type, std::vector<Item>(count));
+    Item::Items* list = static_cast<Item::Items*>(item.object());
+    list->type = type;
+    note(made, std::move(item));
+    return list;
+}
+/// Numbers over what is not counted.
+void put(Item* to, const Item* from, size_t count) {
+    if (count) std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), count * sizeof(Item));
+}
+/// Whether the body came to its end.
+template <class F> bool caught(MadeLists* made, F body) noexcept {
+    try {
+        body();
+        return true;
+    } catch (...) { made->error = std::current_exception(); }
+    return false;
+}
+
+} // namespace
+
+Item::Items* make_list(MadeLists* made, TypeRef type, int64_t count, int64_t bits) noexcept {
+    const Item item = item_of(tag_of(type->element()), bits);
+    Item::Items* list = nullptr;
+    caught(made, [&] { list = fresh(made, type, count > 0 ? static_cast<size_t>(count) : 0); });
+    if (list)
+        for (Item& each : list->items) put(&each, &item, 1);
+    return list;
+}
+
+Item::Items* join_lists(MadeLists* made, Item::Items* a, Item::Items* b) noexcept {
+    const size_t first = a->items.size(), second = b->items.size();
+    Item::Items* list = nullptr;
+    caught(made, [&] { list = fresh(made, a->type, first + second); });
+    if (list) {
+        put(list->items.data(), a->items.data(), first);
+        put(list->items.data() + first, b->items.data(), second);
+    }
+    return list;
+}
+
+bool append_number(MadeLists* made, Item::Items* list, int64_t tag, int64_t bits) noexcept {
+    return caught(made, [&] { list->items.push_back(item_of(static_cast<Item::Tag>(tag), bits)); });
+}
+
+bool call_builtin(MadeLists* made, Builtin builtin, int64_t tags) noexcept {
+    return caught(made, [&] {
+        Item arguments[MadeLists::most_arguments];
+        size_t count = 0;
+        for (; tags; tags >>= 4, count++) arguments[count] = item_of(static_cast<Item::Tag>((tags & 15) - 1), made->words[count]);
+        builtin(arguments, count);
+        const Item& result = arguments[0];
+        if (result.is(Item::Tag::List)) note(made, result);
+        made->words[0] = result.is(Item::Tag::Float)  ? std::bit_cast<int64_t>(result.number())
+                         : result.is(Item::Tag::List) ? reinterpret_cast<int64_t>(result.object())
+                                                      : result.integer();
+    });
+}
+
+int64_t keep_list(MadeLists* made, int64_t from, Item::Items* list) noexcept {
+    for (size_t i = static_cast<size_t>(from); i < made->lists.size(); i++)
+        if (made->lists[i].object() == list) {
+            std::swap(made->lists[i], made->lists[static_cast<size_t>(from)]);
+            return from + 1;
+        }
+    return from;
+}
+
+void drop_lists(MadeLists* made, int64_t from) noexcept {
+    for (size_t i = static_cast<size_t>(from); i < made->lists.size(); i++)
+        if (made->lists[i].object()->count.load(std::memory_order_acquire) == 1)
+            made->spare[made->next_spare++ % 4] = std::move(made->lists[i]);
+    made->lists.erase(made->lists.begin() + from, made->lists.end());
+    made->words[MadeLists::most_arguments] = from;
+}
+
+} // namespace kindling::script
