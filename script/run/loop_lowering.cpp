@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <optional>
 #include <unordered_map>
 
@@ -38,12 +37,12 @@ struct View {
 struct Abstract {
     // List: one that is only read, of known length; Array: one in memory, whose items are numbers.
     enum Kind : uint8_t { Nothing, Int, Float, Bool, Element, Viewed, Row, Known, List, Array } kind = Nothing;
-    Word word;                    // of a row: its length; of an array: its Item::Items
-    DType dtype = DType::None;    // of an element, of a row, of what an array holds
-    Word length;                  // of an array, where it is known
-    bool of_lists = false;        // of an array: its items are lists of numbers
-    std::function<Word(Word)> at; // of a row that was computed: its elements, which are computed where they are used,
-    size_t stores = 0;            //   so nothing may have been written since
+    Word word;                 // of a row: its length; of an array: its Item::Items
+    DType dtype = DType::None; // of an element, of a row, of what an array holds
+    Word length;               // of an array, where it is known
+    bool of_lists = false;     // of an array: its items are lists of numbers
+    const Node* row = nullptr; // that computes a row from `parts`: its elements are computed where they are used,
+    size_t stores = 0;         //   so nothing may have been written since
     std::shared_ptr<View> view;
     Item known; // text, a device, None
     std::vector<Abstract> parts;
@@ -116,10 +115,10 @@ public:
             const char kind = each.kind == Abstract::Int       ? 'i'
                               : each.kind == Abstract::Float   ? 'f'
                               : each.kind == Abstract::Bool    ? 'b'
-                              : each.kind == Abstract::Element ? 't'
+                              : each.kind == Abstract::Element ? static_cast<char>(each.dtype)
                               : each.kind == Abstract::Array   ? 'l'
                                                                : '='; // the loop has found it to be what came in
-            lowered.outputs.push_back({kind, each.dtype});
+            lowered.outputs += kind;
             if (kind != '=') results.push_back(each.word);
         }
         append_state(results);
@@ -166,7 +165,7 @@ private:
                 data_[i] = b_.parameter(ScalarType::Address);
                 for (int d = 0; d < facts_[i].ndim; d++) {
                     Word size = b_.parameter(ScalarType::I64);
-                    if (!facts_[i].sizes.empty()) size = sizes_.try_emplace(facts_[i].sizes[static_cast<size_t>(d)], size).first->second;
+                    if (!facts_[i].sizes.empty()) size = size_numbered(facts_[i].sizes[static_cast<size_t>(d)], size);
                     made.view->sizes.push_back(size);
                 }
                 for (int d = 0; d < facts_[i].ndim; d++) {
@@ -190,13 +189,26 @@ private:
         for (size_t i : written_) {
             const scalar::Variable count = b_.variable(ScalarType::I64);
             b_.set(count, b_.integer(0));
-            counts_[i] = count;
+            counts_.push_back(count);
             if (!apart_ || facts_[i].ndim) continue;
             const scalar::Variable held = b_.variable(computed(facts_[i].dtype));
             b_.set(held, b_.load(memory_of(facts_[i].dtype), data_[i]));
-            held_[i] = held;
+            held_.push_back(held);
             kept_.push_back(i);
         }
+    }
+    /// The first size of a number stands for all.
+    Word size_numbered(int number, Word size) {
+        for (size_t i = 0; i < sizes_.size(); i++)
+            if (numbers_[i] == number) return sizes_[i];
+        numbers_.push_back(number);
+        sizes_.push_back(size);
+        return size;
+    }
+    static const scalar::Variable* of_tensor(const std::vector<scalar::Variable>& variables, const std::vector<size_t>& tensors,
+                                             size_t tensor) {
+        const size_t at = static_cast<size_t>(std::find(tensors.begin(), tensors.end(), tensor) - tensors.begin());
+        return at < variables.size() ? &variables[at] : nullptr;
     }
     static bool writes(const Node* node) {
         return node->kind.size() > 6 && node->kind.compare(0, 6, "aten::") == 0 && node->kind.back() == '_' &&
@@ -235,8 +247,8 @@ private:
 
     /// Registers that stand for memory, then the counts of writes: part of every exit.
     void append_state(std::vector<Word>& words) {
-        for (size_t i : kept_) words.push_back(b_.get(held_[i]));
-        for (size_t i : written_) words.push_back(b_.get(counts_[i]));
+        for (const scalar::Variable each : held_) words.push_back(b_.get(each));
+        for (const scalar::Variable each : counts_) words.push_back(b_.get(each));
     }
     int32_t exit(const Node* node, LoweredLoop::Exit::Kind kind, const char* text = "") {
         LoweredLoop::Exit& made = exits_.emplace_back();
@@ -299,7 +311,7 @@ private:
         if (a.kind == Abstract::Row) refuse(node, "a row is used as a number");
         if (!a.view->sizes.empty()) refuse(node, "a tensor with dimensions is computed with");
         const DType dtype = facts_of(a).dtype;
-        if (const auto held = held_.find(a.view->tensor); held != held_.end()) return element(dtype, b_.get(held->second));
+        if (const scalar::Variable* held = of_tensor(held_, kept_, a.view->tensor)) return element(dtype, b_.get(*held));
         const Memory memory = memory_of(dtype);
         return element(dtype, b_.load(memory, data_[a.view->tensor], a.view->offset ? a.view->offset : Word{},
                                       a.view->offset ? scalar::memory_bytes(memory) : 1, 0, region_of(a.view->tensor)));
@@ -308,14 +320,14 @@ private:
         if (target.kind != Abstract::Viewed) refuse(node, "a value that was computed is written to in place");
         if (!target.view->sizes.empty()) refuse(node, "a tensor with dimensions is written to");
         const size_t tensor = target.view->tensor;
-        const auto count = counts_.find(tensor);
-        if (count == counts_.end()) refuse(node, "a tensor is written to by a way that was not seen");
+        const scalar::Variable* count = of_tensor(counts_, written_, tensor);
+        if (!count) refuse(node, "a tensor is written to by a way that was not seen");
         for (const auto& [loop, place] : by_value_)
             if (source_of(loop, place) == inputs_[tensor]) refuse(node, "a tensor is carried by its value and written to");
         stores_++;
-        b_.set(count->second, b_.add(b_.get(count->second), b_.integer(1)));
-        if (const auto held = held_.find(tensor); held != held_.end()) {
-            b_.set(held->second, word);
+        b_.set(*count, b_.add(b_.get(*count), b_.integer(1)));
+        if (const scalar::Variable* held = of_tensor(held_, kept_, tensor)) {
+            b_.set(*held, word);
             return;
         }
         const Memory memory = memory_of(facts_[tensor].dtype);
@@ -629,6 +641,7 @@ private:
         if (!node->outputs.empty()) values_[node->outputs[0]] = std::move(result);
     }
 
+    static std::string name_of(const Node* node) { return node->kind.substr(node->kind.find("::") + 2); }
     Abstract value(const Node* node, const std::vector<Abstract>& a) {
         if (node->is("prim::unchecked_cast")) return a[0];
         const bool starts = node->is("prim::Uninitialized");
@@ -640,7 +653,7 @@ private:
             made.parts = a;
             return made;
         }
-        const std::string name = node->kind.substr(node->kind.find("::") + 2);
+        const std::string name = name_of(node);
         if (a.empty()) refuse(node, node->kind.c_str(), " is nothing that loops over elements know");
         bool tensors = false, others = false;
         for (const Abstract& each : a) {
@@ -957,10 +970,10 @@ private:
     }
     /// A division by 0 is what the builtin says it is.
     void divisor(const Node* node, const std::vector<Abstract>& a, Word fits) {
-        std::vector<char> kinds;
+        std::string kinds;
         std::vector<Word> words;
         for (const Abstract& each : a) {
-            kinds.push_back(each.kind == Abstract::Float ? 'f' : each.kind == Abstract::Bool ? 'b' : 'i');
+            kinds += each.kind == Abstract::Float ? 'f' : each.kind == Abstract::Bool ? 'b' : 'i';
             words.push_back(each.word);
         }
         const int32_t code = exit(node, LoweredLoop::Exit::Builtin);
@@ -1071,7 +1084,10 @@ private:
     Abstract item(const Abstract& a, Word index, const Node* node) {
         if (a.kind == Abstract::Row) {
             if (a.stores != stores_) refuse(node, "a row is used after something was written");
-            return element(a.dtype, a.at(index));
+            std::vector<Abstract> items = a.parts;
+            const bool two = of_two(items);
+            for (size_t i = 0; i < (two ? 2 : 1); i++) items[i] = item(items[i], index, node);
+            return element(a.dtype, two ? binary(a.row, name_of(a.row), items).word : unary(a.row, name_of(a.row), items).word);
         }
         if (!a.is_row()) return a;
         Abstract made = a;
@@ -1082,9 +1098,10 @@ private:
         made.view->strides.clear();
         return load(made, node);
     }
+    static bool of_two(const std::vector<Abstract>& a) { return a.size() > 1 && (a[1].tensor() || a[1].number()); }
     Word length(const Abstract& a) const { return a.kind == Abstract::Row ? a.word : a.view->sizes[0]; }
     Abstract row(const Node* node, const std::string& name, const std::vector<Abstract>& a) {
-        const bool two = a.size() > 1 && (a[1].tensor() || a[1].number());
+        const bool two = of_two(a);
         Abstract made;
         made.kind = Abstract::Row;
         made.word = length(a[0].is_row() ? a[0] : a[1]);
@@ -1092,12 +1109,8 @@ private:
         made.dtype = two ? meet(a[0], a[1]) : dtype_of(a[0]);
         if (name == "div" && category(made.dtype) != 2) made.dtype = default_dtype();
         made.stores = stores_;
-        made.at = [this, node, name, a, two](Word index) {
-            std::vector<Abstract> items = a;
-            items[0] = item(a[0], index, node);
-            if (two) items[1] = item(a[1], index, node);
-            return two ? binary(node, name, items).word : unary(node, name, items).word;
-        };
+        made.row = node;
+        made.parts = a;
         return made;
     }
     Abstract sum(const Node* node, const std::vector<Abstract>& a) {
@@ -1106,7 +1119,7 @@ private:
             refuse(node, "a sum that is not of a whole row of floats");
         const Word count = length(a[0]);
         bool fits = false;
-        for (const auto& [number, size] : sizes_) fits |= size.id == count.id && number >= 0;
+        for (size_t i = 0; i < sizes_.size(); i++) fits |= sizes_[i].id == count.id && numbers_[i] >= 0;
         if (!fits) refuse(node, "a row that is long");
         const scalar::Variable index = b_.variable(ScalarType::I64);
         b_.set(index, b_.integer(0));
@@ -1221,12 +1234,13 @@ private:
     Word lists_;                 // MadeLists
     size_t lists_made_ = 0;      // places that make one, so far in the text
     scalar::Variable ran_;
-    Word scratch_; // where rows are computed, for sums
-    std::unordered_map<int, Word> sizes_;
+    Word scratch_;             // where rows are computed, for sums
+    std::vector<int> numbers_; // of the sizes that have one
+    std::vector<Word> sizes_;
     size_t stores_ = 0; // so far in the text
     std::vector<Word> data_;
-    std::unordered_map<size_t, scalar::Variable> held_, counts_;
     std::vector<size_t> kept_, written_;
+    std::vector<scalar::Variable> held_, counts_; // of those tensors
     std::vector<LoweredLoop::Exit> exits_;
     std::unordered_map<const Value*, Abstract> values_, constants_;
 };

@@ -3,7 +3,6 @@
 #include "script/run/native_loop.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "core/dispatch.h"
 #include "script/run/fork.h"
@@ -47,21 +46,18 @@ bool hopeful(const Block* block) {
 }
 
 /// Values from outside of the loop, in the order of their first use.
-void find_inputs(const Block* block, const std::unordered_set<const Block*>& inside, std::vector<const Value*>& inputs) {
+void find_inputs(const Block* block, const Block* body, std::vector<const Value*>& inputs) {
     const auto look = [&](const Value* value) {
-        if (value->node->is("prim::Constant") || inside.count(value->node->block)) return;
+        if (value->node->is("prim::Constant")) return;
+        for (const Block* at = value->node->block; at; at = at->owner ? at->owner->block : nullptr)
+            if (at == body) return;
         if (std::find(inputs.begin(), inputs.end(), value) == inputs.end()) inputs.push_back(value);
     };
     for (const Node* node = block->first();; node = node->next) {
         for (const Value* input : node->inputs) look(input);
-        for (const Block* inner : node->blocks) find_inputs(inner, inside, inputs);
+        for (const Block* inner : node->blocks) find_inputs(inner, body, inputs);
         if (node == block->end) return;
     }
-}
-void blocks_of(const Block* block, std::unordered_set<const Block*>& all) {
-    all.insert(block);
-    for (const Node* node = block->first(); node != block->end; node = node->next)
-        for (const Block* inner : node->blocks) blocks_of(inner, all);
 }
 
 void find_operators(const Block* block, std::vector<const kindling::Operator*>& all) {
@@ -144,8 +140,6 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     if (!hopeful(loop->blocks[0])) return nullptr;
     auto made = std::make_shared<NativeLoop>();
     made->loop_ = loop;
-    std::unordered_set<const Block*> inside;
-    blocks_of(loop->blocks[0], inside);
     const auto place = [&](const Value* value) -> size_t {
         if (value->node->is("prim::Constant")) return SIZE_MAX;
         const auto at = std::find(made->inputs_.begin(), made->inputs_.end(), value);
@@ -160,7 +154,7 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
         const Item* known = constant_of(loop->inputs[i]);
         made->constants_.push_back(known ? *known : Item());
     }
-    find_inputs(loop->blocks[0], inside, made->inputs_);
+    find_inputs(loop->blocks[0], loop->blocks[0], made->inputs_);
     made->rows_ = uses_rows(loop);
     if (any_inside(loop, [](const Node* node) { return node->is("prim::Loop"); })) made->looked_at_ *= 16;
     find_operators(loop->blocks[0], made->operators_);
@@ -286,7 +280,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     // Memory and versions are as they would be after as many rounds of the interpreter.
     size_t state = code == 0 ? 1 : exit.values.size();
     if (code == 0)
-        for (const auto& each : lowered->outputs) state += each.kind != '=';
+        for (const char each : lowered->outputs) state += each != '=';
     for (size_t i : lowered->kept) store_number(tensors[i], slots[state++]);
     for (size_t i : lowered->written) {
         const auto writes = static_cast<uint32_t>(slots[state++].i);
@@ -296,17 +290,17 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         const bool ran = slots[0].i != 0;
         size_t slot = 1;
         for (size_t i = 0; i < lowered->outputs.size(); i++) {
-            const LoweredLoop::Output& each = lowered->outputs[i];
+            const char each = lowered->outputs[i];
             const Item& before = carried_[i] == SIZE_MAX ? constants_[i] : *inputs[carried_[i]];
-            if (each.kind == '=') outputs[i] = before;
-            else if (each.kind == 't') {
+            if (each == '=') outputs[i] = before;
+            else if (each < dtype_count) {
                 if (ran) {
-                    const Tensor made = make_tensor({}, each.dtype);
-                    store_number(made, slots[slot]);
-                    outputs[i] = Item(made);
+                    const Tensor element = make_tensor({}, static_cast<DType>(each));
+                    store_number(element, slots[slot]);
+                    outputs[i] = Item(element);
                 } else outputs[i] = before;
                 slot++;
-            } else outputs[i] = item_of(each.kind, slots[slot++]);
+            } else outputs[i] = item_of(each, slots[slot++]);
         }
         note("");
         return true;

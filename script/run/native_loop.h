@@ -29,16 +29,12 @@ struct LoweredLoop {
         enum Kind : uint8_t { End, Interrupted, Raised, OutOfRange, Message, Builtin, Thrown } kind = End;
         const Node* node = nullptr;
         std::string text, qualified;
-        std::vector<char> values;          // 'i', 'f' or 'b' each
+        std::string values;                // 'i', 'f' or 'b' each
         size_t tensor = 0, dimension = 0;  // OutOfRange
         script::Builtin builtin = nullptr; // Builtin: called again with the values, for what it says
     };
-    std::vector<Exit> exits; // by code
-    struct Output {
-        char kind;
-        DType dtype;
-    }; // 'i', 'f', 'b'; 'l': a list; 't': a new tensor of no dimension; '=': that input
-    std::vector<Output> outputs;
+    std::vector<Exit> exits;     // by code
+    std::string outputs;         // 'i', 'f', 'b'; 'l': a list; '=': that input; a DType: a new tensor of no dimension
     std::vector<size_t> kept;    // tensors of no dimension that live in registers: written back at the end
     std::vector<size_t> written; // tensors whose writes are counted
 };
