@@ -186,6 +186,10 @@ Node* Graph::create(const std::string& kind, const std::vector<Value*>& inputs, 
     return node;
 }
 
+Node* Graph::create(const char* kind, std::initializer_list<Value*> inputs, size_t outputs) {
+    return create(std::string(kind), std::vector<Value*>(inputs), outputs);
+}
+
 Node* Graph::create_constant(const Item& item, TypeRef type) {
     Node* node = create("prim::Constant");
     node->output()->type = type ? type : item.type();

@@ -137,6 +137,7 @@ struct KINDLING_VISIBLE Graph {
     std::string scope;  // of new nodes
 
     Node* create(const std::string& kind, const std::vector<Value*>& inputs = {}, size_t outputs = 1);
+    Node* create(const char* kind, std::initializer_list<Value*> inputs = {}, size_t outputs = 1);
     Node* insert(Node* node) { return node->insert_before(insert_point); }
     /// A copy without its place; `map` says what stands for an input.
     Node* clone(const Node* node, const Map& map);

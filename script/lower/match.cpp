@@ -234,6 +234,9 @@ size_t match_calls(Graph& graph, const Range& range, const std::vector<const Sig
     return which;
 }
 
+Value* call_builtin(Graph& graph, const Range& range, const char* name, std::initializer_list<Value*> values) {
+    return call_builtin(graph, range, name, std::vector<Given>(values.begin(), values.end()));
+}
 Value* call_builtin(Graph& graph, const Range& range, const std::string& name, const std::vector<Given>& positional,
                     const std::vector<Given>& keywords, const Given* self) {
     const std::vector<const Signature*>& all = signatures_of(name);

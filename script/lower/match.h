@@ -26,6 +26,8 @@ size_t match_calls(Graph& graph, const Range& range, const std::vector<const Sig
 /// A call of one of a builtin's overloads; none or many results become a tuple.
 KINDLING_VISIBLE Value* call_builtin(Graph& graph, const Range& range, const std::string& name, const std::vector<Given>& positional,
                                      const std::vector<Given>& keywords = {}, const Given* self = nullptr);
+/// Of values alone: less code where it is called.
+Value* call_builtin(Graph& graph, const Range& range, const char* name, std::initializer_list<Value*> values);
 bool converts_to_list(TypeRef type, TypeRef list);
 std::vector<Value*> unpack_tuple(Graph& graph, Value* tuple);
 
