@@ -56,6 +56,11 @@ KINDLING_VISIBLE std::shared_ptr<Graph> canonicalized(const Graph& graph, bool k
 bool erase_number_types(Graph& graph);
 bool erase_shapes(Graph& graph);
 
+/// Sums of matrix products and products with a shared operand become one product (batch_mm.cpp).
+bool batch_mm(Graph& graph);
+/// What runs in their place; null of other nodes.
+Builtin batched_products(const Node* node);
+
 /// Runs of pointwise operators become prim::FusionGroup nodes (fuse.cpp).
 bool fuse(Graph& graph);
 

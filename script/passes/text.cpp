@@ -85,6 +85,7 @@ constexpr NamedPass passes[] = {
     {"erase_shape_information", false, false, RUN(erase_shapes(graph))},
     {"remove_expands", false, false, RUN(remove_expands(graph.block))},
     {"fuse", false, false, RUN(fuse(graph))},
+    {"batch_mm", false, false, RUN(batch_mm(graph))},
     {"fold_frozen_conv_bn", true, false, RUN(fold_frozen_conv_bn(graph))},
     {"fold_frozen_linear_bn", true, false, RUN(fold_frozen_linear_bn(graph))},
     {"fold_frozen_conv_add_or_sub", true, false, RUN(fold_frozen_conv_add_or_sub(graph))},

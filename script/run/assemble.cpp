@@ -262,7 +262,7 @@ private:
                            node->attribute("name")->text().c_str());
             return node->is("prim::GetAttr") ? Do::GetAttribute : Do::SetAttribute;
         }
-        if ((made.builtin = object_builtin(node->kind))) return Do::Builtin;
+        if ((made.builtin = object_builtin(node->kind)) || (made.builtin = batched_products(node))) return Do::Builtin;
         const Signature* signature = node->schema();
         if (signature && signature->op) {
             made.signature = signature;
