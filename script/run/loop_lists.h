@@ -17,7 +17,7 @@ protected:
             if ((name == "__getitem__" || name == "select") && a.size() == 2 && a[1].kind == Abstract::Int) return get(a[0], a[1], node);
             if (name == "_set_item" && a.size() == 3 && !a[0].of_lists && a[1].kind == Abstract::Int && a[2].number())
                 return set(a[0], a[1], a[2], node);
-            if (name == "append" && a.size() == 2 && !a[0].of_lists && node->signature) return append(node, a[0], a[1]);
+            if (name == "append" && a.size() == 2 && !a[0].of_lists && builtin_of(node)) return append(node, a[0], a[1]);
         }
         const auto is_list = [&](const Abstract& each) { return each.kind == Abstract::Array && !each.of_lists; };
         if (name == "add" && is_list(a[0]) && is_list(a[1]))
@@ -45,15 +45,20 @@ protected:
         return computed_by_builtin(node, a);
     }
     static bool numbers_in(TypeRef type) { return listed(type) != DType::None && !type->element()->is(TypeKind::List); }
+    static const Signature* builtin_of(const Node* node) {
+        const Signature* schema = node->schema();
+        return schema && schema->builtin ? schema : nullptr;
+    }
     static bool changes_length(const Node* node) {
-        return node->signature && node->signature->builtin && node->signature->effect == 'w' && !node->is("aten::_set_item");
+        const Signature* builtin = builtin_of(node);
+        return builtin && builtin->effect == 'w' && !node->is("aten::_set_item");
     }
     /// Whether a display of numbers needs memory: who reads it looks for more than the numbers that it was made of.
     static bool in_memory(const Node* node) {
         return std::any_of(node->outputs[0]->uses.begin(), node->outputs[0]->uses.end(), [&](const Use& use) {
             const Node* user = use.user;
             if (user->is("prim::Loop") || user->is("prim::Return")) return true;
-            if (!user->signature || !user->signature->builtin || user->is("aten::len")) return false;
+            if (user->is("aten::len") || !builtin_of(user)) return false;
             if (user->is("aten::__getitem__")) return !constant_of(user->inputs[1]);
             if (user->is("prim::min") || user->is("prim::max")) return user->inputs.size() != 1;
             return !(user->is("aten::mul") && node->inputs.size() == 1 && use.offset == 0);
@@ -137,7 +142,8 @@ protected:
     /// What else can be done with lists: by the interpreter's own function.
     Abstract computed_by_builtin(const Node* node, const std::vector<Abstract>& a) {
         const TypeRef type = node->outputs.empty() ? nullptr : node->outputs[0]->type;
-        bool known = node->signature && node->signature->builtin && a.size() <= MadeLists::most_arguments;
+        const Signature* builtin = builtin_of(node);
+        bool known = builtin && a.size() <= MadeLists::most_arguments;
         known = known && (!type || type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) || numbers_in(type));
         int64_t tags = 0;
         for (size_t i = 0; known && i < a.size(); i++) {
@@ -155,7 +161,7 @@ protected:
         if (!known)
             refuse(node, node->kind.c_str(), (" of " + str(node->inputs[0]->type) + " is nothing that loops over elements know").c_str());
         succeeded(node, b_.call(scalar::callee("call_builtin", call_builtin, scalar::Effect::Writes),
-                                {lists_, b_.address(reinterpret_cast<const void*>(node->signature->builtin)), b_.integer(tags)}));
+                                {lists_, b_.address(reinterpret_cast<const void*>(builtin->builtin)), b_.integer(tags)}));
         lists_made_++;
         if (!type) return {};
         if (type->is(TypeKind::List)) return array(type, b_.load(Memory::Address, lists_, {}, 1, 0, list_region));

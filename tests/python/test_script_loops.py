@@ -375,6 +375,31 @@ def copies(x: List[int], n: int):
         w[1] = i
         s += x[0] + z[1] + w[1] + (1 if z == w else 0)
     return s
+def in_place(x: List[int], n: int):
+    s = 0
+    for i in range(n):
+        a = [i]
+        a += [i + 1, s]
+        a *= 2
+        del a[0]
+        b = a
+        b += x[:2]
+        s = (s + min(b) + max(a) + len(a)) % 1009
+        if i in a:
+            s += 1
+        for v in a:
+            s += v
+        b.clear()
+        s += len(a)
+    return s
+def early(x: List[int], n: int):
+    last = [7]
+    for i in range(n):
+        next_one = [i] * 3
+        if i > 150 and x[i] == 10:
+            return next_one
+        last = next_one
+    return last
 def beyond_made(x: List[int], n: int):
     s = 0
     for i in range(n):
