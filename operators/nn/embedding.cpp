@@ -256,10 +256,8 @@ OPERATORS(embedding) {
                 return num_classes;
             },
             [](int64_t& num_classes, KernelCall& call, const Array& self) {
-                const auto* classes = self.data_ptr<int64_t>();
-                int64_t low = 0, high = -1;
-                for (int64_t i = 0; i < self.numel(); i++) low = std::min(low, classes[i]), high = std::max(high, classes[i]);
-                KINDLING_CHECK(Runtime, low >= 0, "Class values must be non-negative.");
+                const int64_t high = library::largest_index(self.data_ptr<int64_t>(), self.numel());
+                KINDLING_CHECK(Runtime, high >= 0 || !self.numel(), "Class values must be non-negative.");
                 if (num_classes == -1) return gives_classes(call, self.sizes(), num_classes = high + 1);
                 KINDLING_CHECK(Runtime, num_classes > high, "Class values must be smaller than num_classes.");
             },

@@ -1,10 +1,12 @@
 // operators/reductions/sorting.cpp: order: sort, top elements, medians, distinct values, places in sorted sequences.
 #include "kernels/library/indexing/sorting.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/indexing/indexing.h"
 #include "operators/batching.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
@@ -524,10 +526,8 @@ OPERATORS(sorting) {
                 return Bins{minlength, weighted};
             },
             [](Bins& bins, KernelCall& call, const Array& x, const Array& weights) {
-                const auto* values = x.data_ptr<int64_t>();
-                int64_t low = 0, high = -1;
-                for (int64_t i = 0; i < x.numel(); i++) low = std::min(low, values[i]), high = std::max(high, values[i]);
-                KINDLING_CHECK(Runtime, low >= 0, "bincount only supports 1-d non-negative integral inputs.");
+                const int64_t high = library::largest_index(x.data_ptr<int64_t>(), x.numel());
+                KINDLING_CHECK(Runtime, high >= 0 || !x.numel(), "bincount only supports 1-d non-negative integral inputs.");
                 KINDLING_CHECK(Runtime, high < INT64_MAX, "bincount: an element of %ld is too large", high);
                 KINDLING_CHECK(Runtime, !bins.weighted || (weights.dim() == 1 && weights.numel() == x.numel()),
                                "weights should be 1-d and have the same length as input");
@@ -535,13 +535,13 @@ OPERATORS(sorting) {
             },
             [](const Bins&, const Array& x, const Array& weights, const Array& result) {
                 const auto* values = x.data_ptr<int64_t>();
-                auto add = [&]<class T>(const T* each, T one) {
+                if (!weights.defined()) return library::count_indices(values, x.numel(), result.data_ptr<int64_t>());
+                auto add = [&]<class T>(const T* each) {
                     T* sums = result.data_ptr<T>();
-                    for (int64_t i = 0; i < x.numel(); i++) sums[values[i]] += each ? each[i] : one;
+                    for (int64_t i = 0, n = x.numel(); i < n; i++) sums[values[i]] += each[i];
                 };
-                if (!weights.defined()) add(static_cast<const int64_t*>(nullptr), int64_t{1});
-                else if (weights.dtype() == DType::Float32) add(weights.data_ptr<const float>(), 0.f);
-                else add(weights.data_ptr<const double>(), 0.0);
+                if (weights.dtype() == DType::Float32) add(weights.data_ptr<const float>());
+                else add(weights.data_ptr<const double>());
             }),
     });
     declare("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")({

@@ -180,6 +180,18 @@ const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size) {
     return nullptr;
 }
 
+int64_t largest_index(const int64_t* index, int64_t n) {
+    int64_t largest[4] = {-1, -1, -1, -1}, every = 0, i = 0; // four chains of comparisons
+    for (; i + 4 <= n; i += 4)
+        for (int k = 0; k < 4; k++) largest[k] = std::max(largest[k], index[i + k]), every |= index[i + k];
+    for (; i < n; i++) largest[0] = std::max(largest[0], index[i]), every |= index[i];
+    return every < 0 ? every : std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+}
+
+void count_indices(const int64_t* index, int64_t n, int64_t* counts) {
+    for (int64_t i = 0; i < n; i++) counts[index[i]]++;
+}
+
 const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first) {
     const uint64_t below = static_cast<uint64_t>(size), room = 2 * below;
     bool outside = false;

@@ -21,6 +21,10 @@ struct Indexed {
 
 /// The first of n indices that is not in [0, size), or null.
 const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size);
+/// The largest number, -1 of none; if any is negative, some negative number.
+int64_t largest_index(const int64_t* index, int64_t n);
+/// counts[index[i]] += 1 for each.
+void count_indices(const int64_t* index, int64_t n, int64_t* counts);
 /// offsets[i] = index[i] * stride, or accumulated if not `first`. A negative index counts from the end. Returns null,
 /// or the first index that is out of range.
 const int64_t* add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size, int64_t stride, bool first);
