@@ -1,4 +1,4 @@
-"""Our own wide set: operators over sizes, dtypes, strides, offsets and shapes, side by side with torch; lists what is slower.
+"""Our own wide set: operators over sizes, dtypes, strides, offsets, shapes, lengths of rows and casts, side by side with torch; lists what is slower.
 
   python wide.py [--only REGEX] [--largest 26] [--seconds 0.12] [--slower 0.95] [--json OUT] [--check]
   python wide.py --only '^size/' --plot ../docs/ratios.svg          # torch's time over ours against the number of elements
@@ -31,6 +31,9 @@ LAYOUTS = {  # x is 3n x 3n, v has 3n, n is even
 SHAPES = {"tall": "(size // 16, 16)", "flat": "(16, size // 16)", "square": "(1 << level // 2, size >> level // 2)"}
 REDUCTIONS = {"sum 0": "a.sum(0)", "sum 1": "a.sum(1)", "max 1": "a.max(1)", "argmax 0": "a.argmax(0)", "mean 0": "a.mean(0)", "var 1": "a.var(1)", "softmax 0": "a.softmax(0)",
               "softmax 1": "a.softmax(1)", "cumsum 0": "a.cumsum(0)", "cumsum 1": "a.cumsum(1)"}
+ROWS = {"softmax": "a.softmax(1)", "log_softmax": "a.log_softmax(1)", "logsumexp": "a.logsumexp(1)", "layer_norm": "m.nn.functional.layer_norm(a, (n,), w, w)",
+        "cumsum": "a.cumsum(1)", "cumsum of bool": "(a > 0).cumsum(1)", "cumsum of int32": "a.int().cumsum(1)", "cumsum of float16": "a.half().cumsum(1)"}
+CASTS = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "bool")
 TENSORS = "a = m.randn(size); b = m.randn(size); c = a > 0; r = a.view(-1, min(size, 1024)); i = m.randint(0, r.shape[0], (max(r.shape[0] // 2, 1),))"
 
 
@@ -52,6 +55,13 @@ def cases(largest):
         for name, text in REDUCTIONS.items():
             for level in [x for x in (8, 14, 18, 22) if x <= largest]:
                 yield f"fold/{shape}/{name}/{1 << level}", f"level = {level}; size = 1 << level; a = m.randn({size})", text, 1 << level
+    for n in (10, 50, 100, 127, 300, 1000, 100000):
+        for name, text in ROWS.items():
+            yield f"rows/{name}/{n}", f"n = {n}; a = m.randn(max((1 << 17) // n, 1), n); w = m.randn(n)", text, 1 << 17
+    for source in CASTS:
+        for target in CASTS:
+            if source != target:
+                yield f"cast/{source}/{target}", f"a = m.randint(0, 100, (1 << 15,)).to(m.{source})", f"a.to(m.{target})", 1 << 15
 
 
 def measure(modules, setup, text, seconds):

@@ -12,7 +12,11 @@ template <class Op, class T> void unary(void* out, const void* a, const void*, c
 template <class Op, class T> void binary(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     long_loop2<T, T>([](auto x, auto y) { return Op::apply(x, y); }, out, a, b, n, splat);
 }
-template <class V> KINDLING_INLINE auto truth(const V& mask) { return convert<uint8_t>(mask) & static_cast<uint8_t>(1); }
+/// 1 where a mask holds, before it is narrowed: of fewer than 16 bytes the compiler would do it in general registers.
+template <class V> KINDLING_INLINE auto truth(const V& mask) {
+    if constexpr (sizeof(Item<V>) == 1) return bit_cast<Bits<V>>(V{} - mask);
+    else return convert<uint8_t>(bit_cast<Bits<V>>(mask) >> (8 * sizeof(Item<V>) - 1));
+}
 template <class Op, class T> void test(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     loop1<uint8_t, T>([](auto x) { return truth(Op::apply(x)); }, out, a, n);
 }
