@@ -131,6 +131,13 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
     return __builtin_convertvector(value, Vec<T, Lanes<V>::count>);
 }
 
+/// Bytes of 1 where a mask holds, and of 0. They are made before they are narrowed: of fewer than 16 bytes the compiler would make them in
+/// general registers.
+template <class V> KINDLING_INLINE auto truth_of(const V& mask) {
+    if constexpr (sizeof(Item<V>) == 1) return bit_cast<Bits<V>>(V{} - mask);
+    else return convert<uint8_t>(bit_cast<Bits<V>>(mask) >> (8 * sizeof(Item<V>) - 1));
+}
+
 /// a * b + c of floats, rounded once, without an instruction for it. The product is exact as a double. The sum is
 /// rounded to odd there, so that rounding it to a float gives the exact result rounded once.
 template <class V> __attribute__((noinline)) V mul_add_in_doubles(V a, V b, V c) {

@@ -12,16 +12,11 @@ template <class Op, class T> void unary(void* out, const void* a, const void*, c
 template <class Op, class T> void binary(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     long_loop2<T, T>([](auto x, auto y) { return Op::apply(x, y); }, out, a, b, n, splat);
 }
-/// 1 where a mask holds, before it is narrowed: of fewer than 16 bytes the compiler would do it in general registers.
-template <class V> KINDLING_INLINE auto truth(const V& mask) {
-    if constexpr (sizeof(Item<V>) == 1) return bit_cast<Bits<V>>(V{} - mask);
-    else return convert<uint8_t>(bit_cast<Bits<V>>(mask) >> (8 * sizeof(Item<V>) - 1));
-}
 template <class Op, class T> void test(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<uint8_t, T>([](auto x) { return truth(Op::apply(x)); }, out, a, n);
+    loop1<uint8_t, T>([](auto x) { return truth_of(Op::apply(x)); }, out, a, n);
 }
 template <class Op, class T> void compare(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
-    loop2<uint8_t, T>([](auto x, auto y) { return truth(Op::apply(x, y)); }, out, a, b, n, splat);
+    loop2<uint8_t, T>([](auto x, auto y) { return truth_of(Op::apply(x, y)); }, out, a, b, n, splat);
 }
 
 /// Loads the whole vector. A load under a mask is not prefetched for lines of which nothing is selected.
