@@ -104,10 +104,10 @@ int64_t keep_list(MadeLists* made, int64_t from, Item::Items* list) noexcept {
 }
 
 void drop_lists(MadeLists* made, int64_t from) noexcept {
-    for (size_t i = static_cast<size_t>(from); i < made->lists.size(); i++)
-        if (made->lists[i].object()->count.load(std::memory_order_acquire) == 1)
-            made->spare[made->next_spare++ % 4] = std::move(made->lists[i]);
-    made->lists.erase(made->lists.begin() + from, made->lists.end());
+    for (; made->lists.size() > static_cast<size_t>(from); made->lists.pop_back()) {
+        Item& last = made->lists.back();
+        if (last.object()->count.load(std::memory_order_acquire) == 1) std::swap(last, made->spare[made->next_spare++ % 4]);
+    }
     made->words[MadeLists::most_arguments] = from;
 }
 
