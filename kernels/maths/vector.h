@@ -131,11 +131,10 @@ template <class T, class V> KINDLING_INLINE Vec<T, Lanes<V>::count> convert(cons
     return __builtin_convertvector(value, Vec<T, Lanes<V>::count>);
 }
 
-/// Bytes of 1 where a mask holds, and of 0. They are made before they are narrowed: of fewer than 16 bytes the compiler would make them in
-/// general registers.
+/// Bytes of 1 where a mask holds, and of 0.
 template <class V> KINDLING_INLINE auto truth_of(const V& mask) {
-    if constexpr (sizeof(Item<V>) == 1) return bit_cast<Bits<V>>(V{} - mask);
-    else return convert<uint8_t>(bit_cast<Bits<V>>(mask) >> (8 * sizeof(Item<V>) - 1));
+    if constexpr (sizeof(Item<V>) == 1) return bit_cast<Bits<V>>(V{} - mask); // needs no other constant
+    else return convert<uint8_t>(mask) & static_cast<uint8_t>(1);
 }
 
 /// a * b + c of floats, rounded once, without an instruction for it. The product is exact as a double. The sum is

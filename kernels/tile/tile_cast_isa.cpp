@@ -63,7 +63,7 @@ template <class From> TileFunction find_short(DType to) {
     return item_size(to) == 1 ? cast_short<uint8_t, From> : cast_short<uint16_t, From>;
 }
 template <class From> void truth(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<uint8_t, From>([](auto x) { return truth_of(x != 0); }, out, a, n);
+    loop1<uint8_t, From>([](auto x) { return convert<uint8_t>(x != 0) & static_cast<uint8_t>(1); }, out, a, n);
 }
 template <class From> void complex_truth(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     const From* x = static_cast<const From*>(a);
