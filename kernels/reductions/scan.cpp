@@ -21,10 +21,9 @@ void advance_extreme(Scan scan, void* state, int64_t* indices, const void* value
             bool taken = at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
             if (taken) best[i] = x[i], indices[i] = at;
             to[i] = best[i];
+            if (rows) rows[i] = indices[i];
         }
-        if (!rows) continue;
-        std::memcpy(rows, indices, static_cast<size_t>(n) * 8);
-        rows += n;
+        if (rows) rows += n;
     }
 }
 void advance_extremes(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at,
