@@ -124,3 +124,17 @@ def test_which_devices_mix_follows_from_declarations():
     for call in (lambda: torch.nonzero(x), lambda: torch.masked_select(x, x > 0), lambda: torch.unique(x), lambda: x[x > 0]):
         with pytest.raises(NotImplementedError):
             call()
+
+
+def test_shapes_by_value_that_the_arguments_tell():
+    """Where an argument says the shape, values are not asked; and what is computed in another dtype is written in place nowhere."""
+    places = torch.zeros(3, dtype=torch.int64, device="meta")
+    assert torch.nn.functional.one_hot(places, 4).shape == (3, 4) and torch.repeat_interleave(places, output_size=5).shape == (5,)
+    assert torch.nonzero_static(places, size=2).shape == (2, 1)
+    for call in (lambda: torch.nn.functional.one_hot(places), lambda: torch.repeat_interleave(places), lambda: torch.bincount(places)):
+        with pytest.raises(NotImplementedError, match="depends on values"):
+            call()
+    for x in (torch.ones(3, device="meta").ge_(0), places.clone().lt_(torch.ones(3, device="meta")), torch.ones(3, device="meta").logical_not_()):
+        assert x.is_meta and x.shape == (3,)
+    with pytest.raises(RuntimeError, match="Tensor on device meta is not on the expected device cpu"):
+        torch.cat([torch.ones(2), torch.ones(2, device="meta")])
