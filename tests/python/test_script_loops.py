@@ -528,6 +528,7 @@ print(unit.f(100), unit.f._loops()[0] == "", resource.getrusage(resource.RUSAGE_
     assert in_child(program) == "99 True True\n"
 
 
+@pytest.mark.skipif("KINDLING_SANITIZED" in os.environ, reason="under a sanitizer operator new ends the process, it does not throw")
 @pytest.mark.parametrize("length", [1 << 40, 1 << 62])
 def test_a_list_for_which_there_is_no_memory(length):
     text = "def f(n: int, m: int):\n    s = 0\n    for i in range(n):\n        s += len([0] * (m if i == {} else i))\n    return s\n"
