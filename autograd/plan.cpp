@@ -15,37 +15,6 @@ namespace {
 
 constinit std::mutex plan_lock;
 
-/// The pieces of "Tensor grad, std::optional<int64_t> dim" between commas outside of <> and ().
-std::vector<std::string> pieces(const char* text) {
-    std::vector<std::string> result;
-    std::string piece;
-    int depth = 0;
-    for (const char* c = text; *c; c++) {
-        if (*c == '<' || *c == '(') depth++;
-        if (*c == '>' || *c == ')') depth--;
-        if (*c == ',' && depth == 0) {
-            result.push_back(piece);
-            piece.clear();
-        } else piece += *c;
-    }
-    for (char c : piece)
-        if (c != ' ') {
-            result.push_back(piece);
-            break;
-        }
-    return result;
-}
-
-/// The last identifier of a piece.
-std::string identifier(const std::string& piece) {
-    auto word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    size_t end = piece.size();
-    while (end && !word(piece[end - 1])) end--;
-    size_t begin = end;
-    while (begin && word(piece[begin - 1])) begin--;
-    return piece.substr(begin, end - begin);
-}
-
 bool numbered(const std::string& name, const char* stem, int& number) {
     size_t length = std::strlen(stem);
     if (name.compare(0, length, stem) != 0 || name.size() == length) return false;
@@ -66,26 +35,17 @@ uint8_t keep(OperatorPlan& plan, bool result, int index, How how, const std::str
     return static_cast<uint8_t>(plan.saved.size() - 1);
 }
 
-/// The argument `name` without `ending`, -1 if that is none.
-int sized(const Schema& schema, const std::string& name, const char* ending) {
-    size_t tail = std::strlen(ending);
-    if (name.size() <= tail || name.compare(name.size() - tail, tail, ending) != 0) return -1;
-    return schema.find(name.data(), name.size() - tail);
-}
-
 void read_rule(OperatorPlan& plan, const Operator& op, const Derivative& declared) {
     using Kind = DerivativeRule::Given::Kind;
     DerivativeRule rule{&declared, {}, {}};
     const Schema& schema = *op.schema;
-    for (const std::string& piece : pieces(declared.targets)) {
-        std::string name = identifier(piece);
+    for (const std::string& name : parameter_names(declared.targets)) {
         int at = schema.find(name.data(), name.size());
         KINDLING_CHECK(Internal, at >= 0, "aten::%s: a derivative names the argument '%s', which it does not have", op.name(),
                        name.c_str());
         rule.targets.push_back(static_cast<uint8_t>(at));
     }
-    for (const std::string& piece : pieces(declared.given)) {
-        std::string name = identifier(piece);
+    for (const std::string& name : parameter_names(declared.given)) {
         int number = 0;
         int at = schema.find(name.data(), name.size());
         if (at >= 0) {
@@ -96,9 +56,9 @@ void read_rule(OperatorPlan& plan, const Operator& op, const Derivative& declare
             rule.given.push_back({Kind::Grads, 0, 0});
         } else if (name == "wanted") {
             rule.given.push_back({Kind::Wanted, 0, 0});
-        } else if (int of = sized(schema, name, "_sizes"); of >= 0) {
+        } else if (int of = argument_before(schema, name, "_sizes"); of >= 0) {
             rule.given.push_back({Kind::Argument, static_cast<uint8_t>(of), keep(plan, false, of, How::Sizes, name)});
-        } else if (int like = sized(schema, name, "_shape"); like >= 0) {
+        } else if (int like = argument_before(schema, name, "_shape"); like >= 0) {
             rule.given.push_back({Kind::Argument, static_cast<uint8_t>(like), keep(plan, false, like, How::Shape, name)});
         } else {
             bool known = name == "result" || numbered(name, "result", number);
@@ -121,9 +81,8 @@ std::unique_ptr<DerivativeRule> read_forward(const Operator& op) {
     auto rule = std::make_unique<DerivativeRule>();
     rule->declared = op.forward;
     const Schema& schema = *op.schema;
-    for (const std::string& piece : pieces(op.forward->given)) {
-        std::string name = identifier(piece);
-        int number = 0, at = schema.find(name.data(), name.size()), of = sized(schema, name, "_t");
+    for (const std::string& name : parameter_names(op.forward->given)) {
+        int number = 0, at = schema.find(name.data(), name.size()), of = argument_before(schema, name, "_t");
         if (at < 0 && of < 0)
             KINDLING_CHECK(Internal, name == "result" || numbered(name, "result", number),
                            "aten::%s: forward asks for '%s', which it does not have", op.name(), name.c_str());
@@ -200,7 +159,7 @@ SavedPlain::SavedPlain(const Value& value) : value_(value) {
         break;
     case Tag::IntList:
         from = value.integers;
-        bytes = value.size * sizeof(int64_t);
+        bytes = (value.size * sizeof(int64_t)) << value.symbolic;
         break;
     case Tag::FloatList:
         from = value.floats;

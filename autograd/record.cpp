@@ -120,6 +120,7 @@ Tensor shape_of(const TensorImpl* impl) {
     Tensor shape = make_tensor(impl->sizes(), impl->strides(), impl->dtype, Device{DeviceType::Meta});
     shape.impl()->offset = impl->offset;
     shape.impl()->layout = impl->layout; // in name only: it has no parts
+    if (thread_state.sizes) thread_state.sizes->stands_for(shape.impl(), impl);
     return shape;
 }
 
@@ -128,7 +129,8 @@ namespace {
 SavedItem save(const Value& v, bool output, OperatorPlan::How how) {
     SavedItem item;
     if (how == OperatorPlan::How::Sizes && v.is_tensor()) {
-        item.plain = SavedPlain(Value(static_cast<const TensorImpl*>(v.tensor)->sizes()));
+        if (thread_state.sizes) item.plain = SavedPlain(Value(SizeList(sizes_of(Tensor::share(v.tensor)))));
+        else item.plain = SavedPlain(Value(static_cast<const TensorImpl*>(v.tensor)->sizes()));
         return item;
     }
     if (how == OperatorPlan::How::Shape && v.is_tensor()) {

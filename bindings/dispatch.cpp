@@ -25,7 +25,7 @@ static PyObject* overload_object(const Operator& op) {
 }
 
 bool is_default(const Argument& argument, const Value& value) {
-    if (!argument.has_default) return false;
+    if (!argument.has_default || value.symbolic) return false;
     const Value& d = argument.default_value;
     if (d.tag != value.tag) return false;
     switch (d.tag) {
@@ -131,6 +131,7 @@ static void python_dispatch(const Operator& op, Value* arguments, Value* results
     for (int i = 0; i < classes; i++) PyTuple_SET_ITEM(types.get(), i, Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(overloaded[i]))));
     PyObject* function = overload_object(op);
     Exclude guard(key::Autograd | key::Autocast);
+    SizesUnrecorded below;
     Object result;
     bool asked = false;
     if (thread_state.dispatch_modes && mode_stack) {

@@ -5,6 +5,8 @@
 #include "bindings/types.h"
 #include "core/dispatch.h"
 #include "core/registration.h"
+#include "core/schema.h"
+#include "runtime/random.h"
 
 namespace kindling::python {
 
@@ -83,6 +85,66 @@ static PyObject* add_python_kernel(PyObject*, PyObject* args) {
         // The callable is kept for good: another thread may be about to call it.
         add_kernel(const_cast<Operator&>(*op), static_cast<Layer>(layer), none ? nullptr : python_kernel,
                    none ? nullptr : Py_NewRef(callable));
+        Py_RETURN_NONE;
+    });
+}
+
+static const Operator* operator_of(PyObject* args) {
+    const char *name, *overload;
+    if (!PyArg_ParseTuple(args, "ss", &name, &overload)) throw_python();
+    return find_operator(name, overload);
+}
+/// _C._value_facts(name, overload): (arguments whose values decide whether it raises, or None where no check is declared; words of 32 bits
+/// that each real number of the first result draws, and each of 8 bytes; 0 where that is not known beforehand).
+static PyObject* value_facts(PyObject*, PyObject* args) {
+    return guarded([&]() -> PyObject* {
+        const Operator* found = operator_of(args);
+        if (!found) return Py_BuildValue("(Oii)", Py_None, 0, 0);
+        const Operator& op = *found;
+        Object names(op.functional->value_check ? checked(PyList_New(0)) : Py_NewRef(Py_None));
+        for (size_t i = 0; op.functional->value_check && i < op.argument_count(); i++)
+            if (op.schema->arguments[i].type == Type::Tensor && checks_value(op, static_cast<int>(i))) {
+                Object name(checked(PyUnicode_FromString(op.schema->arguments[i].name)));
+                if (PyList_Append(names.get(), name.get()) < 0) throw_python();
+            }
+        return Py_BuildValue("(Nii)", names.take(), static_cast<int>(op.functional->draws), static_cast<int>(op.functional->wide_draws));
+    });
+}
+/// _C._check_values(name, overload, *args, **kwargs): raises what the call raises because of values, where a check is declared.
+static PyObject* check_call(PyObject*, PyObject* args, PyObject* kwargs) {
+    return guarded([&]() -> PyObject* {
+        Object which(checked(PyTuple_GetSlice(args, 0, 2))), rest(checked(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args))));
+        const Operator* found = operator_of(which.get());
+        if (!found) Py_RETURN_NONE;
+        const Operator& op = *found;
+        const Schema& schema = *op.schema;
+        Arena arena;
+        Value values[64];
+        for (size_t i = 0; i < schema.arguments.size(); i++) {
+            const Argument& argument = schema.arguments[i];
+            PyObject* given = static_cast<Py_ssize_t>(i) < PyTuple_GET_SIZE(rest.get())
+                                  ? PyTuple_GET_ITEM(rest.get(), static_cast<Py_ssize_t>(i))
+                              : kwargs ? PyDict_GetItemString(kwargs, argument.name)
+                                       : nullptr;
+            values[i] = argument.default_value;
+            if (!given) continue;
+            const Fit fit = convert(argument, given, values[i], arena, true);
+            if (fit == Fit::Raised) throw_python();
+            KINDLING_CHECK(Type, fit == Fit::Yes, "%s(): argument '%s' is not of the operator's type", op.name(), argument.name);
+        }
+        check_values(op, values);
+        Py_RETURN_NONE;
+    });
+}
+/// _C._skip_draws(words): draws from the default generator, for nobody.
+static PyObject* skip_draws(PyObject*, PyObject* count) {
+    const long long words = PyLong_AsLongLong(count);
+    if (words == -1 && PyErr_Occurred()) return nullptr;
+    return guarded([&]() -> PyObject* {
+        Generator& generator = default_generator();
+        GeneratorLock lock(generator);
+        uint32_t dropped[256];
+        for (long long left = words; left > 0; left -= 256) generator.random(dropped, static_cast<size_t>(left < 256 ? left : 256));
         Py_RETURN_NONE;
     });
 }
@@ -196,6 +258,9 @@ bool init_library(PyObject* module) {
     static PyMethodDef functions[] = {
         {"_define_operator", define_operator, METH_O, nullptr},
         {"_add_kernel", add_python_kernel, METH_VARARGS, nullptr},
+        {"_value_facts", value_facts, METH_VARARGS, nullptr},
+        {"_check_values", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(check_call)), METH_VARARGS | METH_KEYWORDS, nullptr},
+        {"_skip_draws", skip_draws, METH_O, nullptr},
         {"_operator_facts", operator_facts, METH_VARARGS, nullptr},
         {"_remove_operator", remove_python, METH_VARARGS, nullptr},
         {"__getattr__", missing_attribute, METH_O, nullptr},

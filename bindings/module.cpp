@@ -54,9 +54,9 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     PyObject* module = PyModule_Create(&definition);
     if (!module) return nullptr;
     if (!init_errors(module) || !init_types(module) || !init_functions(module) || !init_torch_function(module) || !init_tensor(module) ||
-        !init_storage(module) || !init_construct(module) || !init_dispatch(module) || !init_library(module) || !init_batch(module) ||
-        !init_module_state(module) || !init_autograd(module) || !init_source(module) || !init_devices(module) || !init_profile(module) ||
-        !init_compiled(module) || !init_script(module) || !init_trace(module)) {
+        !init_storage(module) || !init_construct(module) || !init_dispatch(module) || !init_sizes(module) || !init_library(module) ||
+        !init_batch(module) || !init_module_state(module) || !init_autograd(module) || !init_source(module) || !init_devices(module) ||
+        !init_profile(module) || !init_compiled(module) || !init_script(module) || !init_trace(module)) {
         Py_DECREF(module);
         return nullptr;
     }

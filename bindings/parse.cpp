@@ -144,6 +144,10 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
         items = reinterpret_cast<PyListObject*>(object)->ob_item;
     } else {
         if (argument.list_size == 0) return Fit::No;
+        if (Size of; thread_state.sizes && symbol_of(object, of)) [[unlikely]] {
+            std::vector<PyObject*> same(static_cast<size_t>(argument.list_size), object);
+            if (symbols_of(same.data(), argument.list_size, value, arena)) return Fit::Yes;
+        }
         int64_t single;
         Fit fit = size_of_object(object, single, !argument.symbolic);
         if (fit != Fit::Yes) return fit;
@@ -155,6 +159,8 @@ static Fit convert_ints(const Argument& argument, PyObject* object, Value& value
         value = Value(IntList(ints, static_cast<size_t>(argument.list_size)));
         return Fit::Yes;
     }
+    if (thread_state.sizes && symbols_of(items, size, value, arena)) [[unlikely]]
+        return Fit::Yes;
     int64_t* ints = arena.get<int64_t>(static_cast<size_t>(size) + 1);
     for (Py_ssize_t i = 0; i < size; i++) {
         Fit fit = size_of_object(items[i], ints[i], !argument.symbolic);
@@ -303,6 +309,11 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
                 value.wrapped = true;
                 return Fit::Yes;
             }
+            if (Size size; symbol_of(object, size)) {
+                value = Value(size);
+                value.wrapped = true;
+                return Fit::Yes;
+            }
         }
         if (has_torch_function(object)) {
             value = Value();
@@ -321,11 +332,19 @@ Fit convert(const Argument& argument, PyObject* object, Value& value, Arena& are
             value = value_of(scalar);
             return Fit::Yes;
         }
+        if (Size size; symbol_of(object, size)) {
+            value = Value(size);
+            return Fit::Yes;
+        }
         if (!is_tensor(object)) return Fit::No;
         note_number(object, &value);
         return number_of_tensor(object, value);
     }
     case Type::Int: {
+        if (Size size; thread_state.sizes && symbol_of(object, size)) [[unlikely]] {
+            value = Value(size);
+            return Fit::Yes;
+        }
         int64_t integer;
         Fit fit = argument.symbolic ? size_of_object(object, integer) : int_of_object(object, integer);
         if (fit == Fit::Yes) {
@@ -657,15 +676,17 @@ static Fit attempt(const Signature& s, PyObject* const* args, Py_ssize_t nargs, 
     }
     if (used < nargs) {
         size_t size = static_cast<size_t>(nargs - used);
-        int64_t* ints = call.arena.get<int64_t>(size);
-        for (size_t i = 0; i < size; i++) {
+        Value& sizes = call.values[s.parameters[used].place];
+        const bool symbols = thread_state.sizes && symbols_of(args + used, nargs - used, sizes, call.arena);
+        int64_t* ints = symbols ? nullptr : call.arena.get<int64_t>(size);
+        for (size_t i = 0; ints && i < size; i++) {
             Fit fit = size_of_object(args[static_cast<size_t>(used) + i], ints[i], flags);
             if (fit != Fit::Yes)
                 return refuse_item(s.op->name(), s.parameters[used].argument->name, static_cast<Py_ssize_t>(i),
                                    args[static_cast<size_t>(used) + i]);
             note_number(args[static_cast<size_t>(used) + i], ints + i);
         }
-        call.values[s.parameters[used].place] = Value(IntList(ints, size));
+        if (ints) sizes = Value(IntList(ints, size));
         given |= uint64_t{1} << used;
     }
     Py_ssize_t keywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;

@@ -117,6 +117,11 @@ inline void note_number(PyObject* object, const void* slot) {
         note_traced_number(object, slot);
 }
 
+/// While sizes are recorded (core/size.h): whether an object is a SymInt of who records, and what it stands for; whether one of a list is,
+/// and then the list as a value.
+bool symbol_of(PyObject* object, Size& size);
+bool symbols_of(PyObject* const* items, Py_ssize_t count, Value& value, Arena& arena);
+
 /// Reads one int from a Python int, NumPy integer, 0-d integer tensor or object with __index__.
 Fit int_of_object(PyObject* object, int64_t& value);
 /// For native methods: sizes given as x.view(2, 3) or x.view((2, 3)). Raises.

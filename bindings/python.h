@@ -71,6 +71,7 @@ PyObject* storage_object(Storage* storage); // UntypedStorage, one per storage
 PyObject* generator_object(Generator* generator);
 PyObject* scalar_object(const Scalar& scalar);
 PyObject* int_tuple(IntList list);
+PyObject* symint_object(Size size); // torch.SymInt while sizes are recorded; an int where there is no symbol
 /// Any value as Python sees it. `consume` says that the value is an owned result.
 PyObject* to_python(Value& value, bool consume);
 

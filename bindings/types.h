@@ -12,6 +12,7 @@ bool init_storage(PyObject* module);
 bool init_construct(PyObject* module);
 bool init_torch_function(PyObject* module);
 bool init_dispatch(PyObject* module);
+bool init_sizes(PyObject* module);
 bool init_library(PyObject* module);
 bool init_batch(PyObject* module);
 bool init_module_state(PyObject* module);

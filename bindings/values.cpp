@@ -198,7 +198,7 @@ PyObject* to_python(Value& value, bool consume) {
     case Value::Tag::None: Py_RETURN_NONE;
     case Value::Tag::Tensor: return consume ? wrap(value.take_tensor()) : wrap(value.tensor);
     case Value::Tag::Bool: return PyBool_FromLong(value.integer != 0);
-    case Value::Tag::Int: return PyLong_FromLongLong(value.integer);
+    case Value::Tag::Int: return value.symbolic ? symint_object(value.as_size()) : PyLong_FromLongLong(value.integer);
     case Value::Tag::UInt: return PyLong_FromUnsignedLongLong(static_cast<uint64_t>(value.integer));
     case Value::Tag::Float: return PyFloat_FromDouble(value.real);
     case Value::Tag::Complex: return PyComplex_FromDoubles(value.real, value.imag);
@@ -210,7 +210,9 @@ PyObject* to_python(Value& value, bool consume) {
     case Value::Tag::Generator: return generator_object(value.generator);
     case Value::Tag::Storage: return storage_object(value.storage);
     case Value::Tag::Python: return Py_NewRef(static_cast<PyObject*>(value.python));
-    case Value::Tag::IntList: return list([&](uint32_t i) { return PyLong_FromLongLong(value.integers[i]); });
+    case Value::Tag::IntList:
+        return list(
+            [&](uint32_t i) { return value.symbolic ? symint_object(value.as_sizes()[i]) : PyLong_FromLongLong(value.integers[i]); });
     case Value::Tag::FloatList: return list([&](uint32_t i) { return PyFloat_FromDouble(value.floats[i]); });
     case Value::Tag::BoolList: return list([&](uint32_t i) { return PyBool_FromLong(value.bools[i]); });
     case Value::Tag::ScalarList: return list([&](uint32_t i) { return scalar_object(value.scalars[i]); });

@@ -51,6 +51,8 @@ struct Given {
         case 'b': return byte<bool>();
         case 'd': return va_arg(list, double);
         case 'I': return whole<IntList>();
+        case 'z': return whole<Size>();
+        case 'Z': return whole<SizeList>();
         case 'l': return whole<TensorList>();
         case 'T': return whole<Text>();
         case 'D': return byte<DType>();
@@ -74,6 +76,7 @@ struct Given {
         case 'b': return whole<std::optional<bool>>();
         case 'd': return whole<std::optional<double>>();
         case 'I': return whole<std::optional<IntList>>();
+        case 'Z': return whole<std::optional<SizeList>>();
         case 'T': return whole<std::optional<Text>>();
         case 'L': return whole<std::optional<Layout>>();
         case 'M': return whole<std::optional<MemoryFormat>>();

@@ -133,6 +133,12 @@ struct Derivative {
     void (*apply)(const Value* given, uint64_t wanted, Tensor* gradients);
 };
 
+/// `raises_by_value(GIVEN(...) {...})`: raises what a call would raise because of values, and reads no others than those it names.
+struct ValueCheck {
+    const char* given;
+    void (*apply)(const Value* given);
+};
+
 class Sym;
 class ExpressionBuilder;
 /// Builds a scalar body's expression; arguments by schema position (kernels/symbol.h).
@@ -175,17 +181,18 @@ struct Operator {
     DType result_dtype = DType::None; // a scalar body's fixed result dtype, if any
     OutDType out_dtype = OutDType::Same;
     uint64_t flags = 0;
-    uint8_t node_number = 0;        // what its autograd node's name ends in: AddBackward1
-    uint8_t no_kernel = 0;          // the kinds of dtype that it has no kernel for
-    uint16_t index = 0;             // generated operator number; 0xffff: registered at run time
-    uint8_t scalar_arity = 0;       // parameters of the scalar body
-    bool composite = false;         // autograd, modes and subclasses see through it
-    uint8_t tensor_count = 0;       // single Tensor arguments: their positions
-    uint8_t list_count = 0;         // Tensor list arguments
-    uint8_t device_position = 0xff; // of a factory: where its Device argument is
-    uint8_t dtype_position = 0xff;  // where its ScalarType argument is
-    uint8_t layout_position = 0xff; // of a factory: where its Layout argument is
-    bool has_options = false;       // whether it has a Device or ScalarType argument
+    uint8_t node_number = 0;           // what its autograd node's name ends in: AddBackward1
+    uint8_t no_kernel = 0;             // the kinds of dtype that it has no kernel for
+    uint16_t index = 0;                // generated operator number; 0xffff: registered at run time
+    uint8_t draws = 0, wide_draws = 0; // words of 32 bits for each number of the first result; of 8-byte ones. 0: values or numbers say
+    uint8_t scalar_arity = 0;          // parameters of the scalar body
+    bool composite = false;            // autograd, modes and subclasses see through it
+    uint8_t tensor_count = 0;          // single Tensor arguments: their positions
+    uint8_t list_count = 0;            // Tensor list arguments
+    uint8_t device_position = 0xff;    // of a factory: where its Device argument is
+    uint8_t dtype_position = 0xff;     // where its ScalarType argument is
+    uint8_t layout_position = 0xff;    // of a factory: where its Layout argument is
+    bool has_options = false;          // whether it has a Device or ScalarType argument
     uint8_t tensor_positions[16];
     uint8_t list_positions[4];
     ScalarBuild scalar_build = nullptr; // of a loop kernel: what it computes of the inputs
@@ -201,6 +208,7 @@ struct Operator {
     const Derivative* derivatives = nullptr;
     uint8_t derivative_count = 0;
     const Derivative* forward = nullptr; // its tangents, where they are written down
+    const ValueCheck* value_check = nullptr;
     const char* doc = "";
     mutable std::atomic<void*> plans{nullptr}; // the loop kernels made of the scalar body so far
     mutable std::atomic<void*> autograd_plan{nullptr};
@@ -213,6 +221,11 @@ struct Operator {
     size_t argument_count() const { return schema->arguments.size(); }
     bool has(uint64_t f) const { return flags & f; }
 };
+
+/// Whether an operator's check of values reads the values of this argument.
+bool checks_value(const Operator& op, int argument);
+/// Raises what a call with these arguments raises because of values, where the declaration has a check for that.
+void check_values(const Operator& op, const Value* arguments);
 
 /// The operator behind a generated number; loads its family at first use (an inline check afterwards).
 const Operator& load_operator(uint16_t index);

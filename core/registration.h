@@ -36,13 +36,16 @@ template <> inline constexpr char letter<bool> = 'b';
 template <> inline constexpr char letter<Text> = 'T';
 template <> inline constexpr char letter<DType> = 'D';
 template <> inline constexpr char letter<IntList> = 'I';
+template <> inline constexpr char letter<Size> = 'i';
+template <> inline constexpr char letter<SizeList> = 'I';
 template <> inline constexpr char letter<TensorList> = 'l';
 template <class T> inline constexpr char letter<std::optional<T>> = letter<T>;
 
 template <auto function> struct Outside;
 template <class R, class... A, R (*function)(A...)> struct Outside<function> {
-    static_assert(((letter<std::decay_t<A>> != 0) && ...),
-                  "parameters are Tensor, Scalar, int64_t, double, bool, Text, DType, IntList, TensorList, or optional of one");
+    static_assert(
+        ((letter<std::decay_t<A>> != 0) && ...),
+        "parameters are Tensor, Scalar, int64_t, double, bool, Text, DType, IntList, Size, SizeList, TensorList, or optional of one");
     static constexpr char letters[] = {letter<std::decay_t<A>>..., 0};
     static void run(const Operator&, Value* arguments, Value* results) {
         [&]<size_t... I>(std::index_sequence<I...>) {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/operator.h"
+
 namespace kindling {
 namespace {
 
@@ -215,6 +217,77 @@ int Schema::find(const char* argument, size_t length) const {
     for (size_t i = 0; i < arguments.size(); i++)
         if (std::strncmp(arguments[i].name, argument, length) == 0 && arguments[i].name[length] == 0) return static_cast<int>(i);
     return -1;
+}
+
+namespace {
+
+/// The pieces of "Tensor grad, std::optional<int64_t> dim" between commas outside of <> and ().
+std::vector<std::string> pieces(const char* text) {
+    std::vector<std::string> result;
+    std::string piece;
+    int depth = 0;
+    for (const char* c = text; *c; c++) {
+        if (*c == '<' || *c == '(') depth++;
+        if (*c == '>' || *c == ')') depth--;
+        if (*c == ',' && depth == 0) {
+            result.push_back(piece);
+            piece.clear();
+        } else piece += *c;
+    }
+    for (char c : piece)
+        if (c != ' ') {
+            result.push_back(piece);
+            break;
+        }
+    return result;
+}
+
+/// The last identifier of a piece.
+std::string identifier(const std::string& piece) {
+    auto word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    size_t end = piece.size();
+    while (end && !word(piece[end - 1])) end--;
+    size_t begin = end;
+    while (begin && word(piece[begin - 1])) begin--;
+    return piece.substr(begin, end - begin);
+}
+
+} // namespace
+
+std::vector<std::string> parameter_names(const char* given) {
+    std::vector<std::string> names = pieces(given);
+    for (std::string& each : names) each = identifier(each);
+    return names;
+}
+
+int argument_before(const Schema& schema, const std::string& name, const char* ending) {
+    size_t tail = std::strlen(ending);
+    if (name.size() <= tail || name.compare(name.size() - tail, tail, ending) != 0) return -1;
+    return schema.find(name.data(), name.size() - tail);
+}
+
+// ---- checks of values
+
+bool checks_value(const Operator& op, int argument) {
+    if (!op.functional->value_check) return false;
+    for (const std::string& name : parameter_names(op.functional->value_check->given))
+        if (op.schema->find(name.data(), name.size()) == argument) return true;
+    return false;
+}
+
+void check_values(const Operator& op, const Value* arguments) {
+    const ValueCheck* check = op.functional->value_check;
+    if (!check) return;
+    Value given[8];
+    size_t count = 0;
+    for (const std::string& name : parameter_names(check->given)) {
+        const int at = op.schema->find(name.data(), name.size()), of = argument_before(*op.schema, name, "_sizes");
+        KINDLING_CHECK(Internal, count < 8 && (at >= 0 || of >= 0), "aten::%s: a check of values asks for '%s', which it does not have",
+                       op.name(), name.c_str());
+        if (at >= 0) given[count++] = arguments[at];
+        else given[count++] = arguments[of].is_tensor() ? Value(static_cast<const TensorImpl*>(arguments[of].tensor)->sizes()) : Value();
+    }
+    check->apply(given);
 }
 
 } // namespace kindling

@@ -57,4 +57,9 @@ struct Schema {
 /// RuntimeError naming the position on malformed text.
 const Schema* parse_schema(const char* text);
 
+/// The names in a parameter list that a lambda keeps as text (GIVEN): "Tensor grad, std::optional<int64_t> dim".
+std::vector<std::string> parameter_names(const char* given);
+/// The argument that is called `name` without `ending`, -1 if none is.
+int argument_before(const Schema& schema, const std::string& name, const char* ending);
+
 } // namespace kindling

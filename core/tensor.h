@@ -8,6 +8,7 @@
 
 #include "core/export.h"
 #include "core/scalar.h"
+#include "core/size.h"
 #include "core/tensor_impl.h"
 
 namespace KINDLING_VISIBLE kindling {

@@ -12,6 +12,7 @@ namespace KINDLING_VISIBLE kindling {
 struct BatchLevel;
 struct GradLevel;
 class Pending;
+class SizeRecorder;
 
 /// The thread's state. constinit and initial-exec: reading it is one instruction.
 struct ThreadState {
@@ -35,6 +36,7 @@ struct ThreadState {
     BatchLevel* levels = nullptr;   // the innermost vmap that is open
     GradLevel* grads = nullptr;     // the innermost other transform that is open
     Pending* recording = nullptr;   // where loops are put off (graph/pending.h); null: they run at once
+    SizeRecorder* sizes = nullptr;  // who records sizes as symbols (core/size.h)
     TensorImpl* reusable = nullptr; // an argument of the call to come whose memory a scalar body's result may take
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
@@ -81,6 +83,17 @@ inline bool differentiates_again() {
     uint64_t level = outermost_forward_level.load(std::memory_order_relaxed);
     return level && level <= thread_state.forward_cap;
 }
+
+/// While in scope nobody records this thread's sizes: what asks for them is no part of the program.
+class SizesUnrecorded {
+public:
+    SizesUnrecorded() : before_(thread_state.sizes) { thread_state.sizes = nullptr; }
+    ~SizesUnrecorded() { thread_state.sizes = before_; }
+    SizesUnrecorded(const SizesUnrecorded&) = delete;
+
+private:
+    SizeRecorder* before_;
+};
 
 /// While in scope loops of this thread run at once, also where it puts them off (graph/pending.h).
 class RunNow {

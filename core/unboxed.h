@@ -51,7 +51,14 @@ template <> struct From<Ref<Storage>> {
     static Ref<Storage> get(const Value& v) { return Ref<Storage>::share(v.storage); }
 };
 template <> struct From<IntList> {
-    static IntList get(const Value& v) { return v.is_none() ? IntList() : IntList(v.integers, v.size); }
+    static IntList get(const Value& v) { return v.is_none() ? IntList() : v.as_sizes().numbers(); }
+};
+/// Who takes these goes on with symbols; who takes numbers holds for them alone, and whoever records is told.
+template <> struct From<Size> {
+    static Size get(const Value& v) { return v.symbolic ? v.as_size() : Size(From<int64_t>::get(v)); }
+};
+template <> struct From<SizeList> {
+    static SizeList get(const Value& v) { return v.is_none() ? SizeList() : v.as_sizes(); }
 };
 template <> struct From<Span<double>> {
     static Span<double> get(const Value& v) { return Span<double>(v.floats, v.size); }

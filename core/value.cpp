@@ -34,7 +34,7 @@ Value::Value(const Scalar& s) : integer(0) {
 Scalar Value::scalar() const {
     switch (tag) {
     case Tag::Bool: return Scalar(integer != 0);
-    case Tag::Int: return Scalar(integer);
+    case Tag::Int: return Scalar(as_size().number());
     case Tag::UInt: return Scalar(static_cast<uint64_t>(integer));
     case Tag::Float: return Scalar(real);
     case Tag::Complex: return Scalar(std::complex<double>(real, imag));

@@ -7,6 +7,7 @@
 
 #include "core/export.h"
 #include "core/scalar.h"
+#include "core/size.h"
 #include "core/tensor.h"
 
 namespace KINDLING_VISIBLE kindling {
@@ -44,11 +45,14 @@ struct Value {
         TextList,
     };
     Tag tag = Tag::None;
-    bool wrapped = false; // a number given where the schema has a Tensor
-    uint32_t size = 0;    // of lists and text
+    bool wrapped = false;  // a number given where the schema has a Tensor
+    bool symbolic = false; // a number with a symbol behind it, a list with as many (core/size.h)
+    uint32_t size = 0;     // of lists and text
     union {
         TensorImpl* tensor;
-        int64_t integer;
+        struct {
+            int64_t integer, symbol;
+        };
         struct {
             double real, imag;
         };
@@ -72,6 +76,7 @@ struct Value {
     Value(const Tensor& t) : tag(t.defined() ? Tag::Tensor : Tag::None), tensor(t.impl()) {}
     Value(TensorImpl* t) : tag(t ? Tag::Tensor : Tag::None), tensor(t) {}
     Value(bool b) : tag(Tag::Bool), integer(b) {}
+    Value(Size s) : tag(Tag::Int), symbolic(s.symbol() != 0), integer(s.hint()), symbol(s.symbol()) {}
     Value(int64_t i) : tag(Tag::Int), integer(i) {}
     Value(int i) : Value(static_cast<int64_t>(i)) {}
     Value(double d) : tag(Tag::Float), real(d) {}
@@ -85,6 +90,7 @@ struct Value {
     Value(kindling::Generator* g) : tag(g ? Tag::Generator : Tag::None), generator(g) {}
     Value(const Ref<kindling::Storage>& s) : tag(Tag::Storage), storage(s.get()) {}
     Value(IntList l) : tag(Tag::IntList), size(static_cast<uint32_t>(l.size())), integers(l.data()) {}
+    Value(SizeList l) : Value(l.hints()) { symbolic = l.symbolic(); }
     Value(Span<double> l) : tag(Tag::FloatList), size(static_cast<uint32_t>(l.size())), floats(l.data()) {}
     Value(Span<bool> l) : tag(Tag::BoolList), size(static_cast<uint32_t>(l.size())), bools(l.data()) {}
     Value(Span<Scalar> l) : tag(Tag::ScalarList), size(static_cast<uint32_t>(l.size())), scalars(l.data()) {}
@@ -97,6 +103,9 @@ struct Value {
     bool is_tensor() const { return tag == Tag::Tensor; }
     bool is_number() const { return tag >= Tag::Bool && tag <= Tag::Complex; }
     Scalar scalar() const;
+    /// Of an int, or a list of them.
+    Size as_size() const { return {integer, symbolic ? symbol : 0}; }
+    SizeList as_sizes() const { return symbolic ? SizeList::with_symbols(integers, size) : SizeList(IntList(integers, size)); }
 
     // Results only.
     static Value own(Tensor&& t) {

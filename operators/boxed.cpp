@@ -42,7 +42,7 @@ Borrowed::Borrowed(const Value& v) : made_(v.tag != Value::Tag::Tensor) {
 Scalar From<Scalar>::get(const Value& v) { return v.is_none() ? Scalar() : v.scalar(); }
 
 int64_t From<int64_t>::get(const Value& v) {
-    if (v.tag == Value::Tag::Int || v.tag == Value::Tag::Bool || v.tag == Value::Tag::UInt) return v.integer;
+    if (v.tag == Value::Tag::Int || v.tag == Value::Tag::Bool || v.tag == Value::Tag::UInt) return v.as_size().number();
     if (v.tag == Value::Tag::Tensor || v.is_number()) return v.scalar().to_int();
     wrong_type(v, "an int");
 }

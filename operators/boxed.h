@@ -111,5 +111,11 @@ template <class F> void gradient(const Value* given, uint64_t, Tensor* gradients
     spread(gradients, S::apply(given, std::make_index_sequence<S::count>()));
 }
 
+/// A check of values: `given` as above.
+template <class F> void check(const Value* given) {
+    using S = Signature<decltype(&F::operator())>;
+    S::apply(given, std::make_index_sequence<S::count>());
+}
+
 } // namespace boxed
 } // namespace kindling

@@ -39,7 +39,9 @@ struct Field {
         Refuses,
         Alias,
         Node,
-        Targets
+        Targets,
+        Values,
+        Draws
     };
     Kind kind;
     uint8_t small = 0;
@@ -92,9 +94,16 @@ inline Field flags(uint64_t bits) { return {Field::Kind::Flag, static_cast<uint8
 inline Field not_differentiable() { return flags(trait::NotDifferentiable); }
 /// Effects. tests/python/test_effects.py finds out what is true of each operator. A composition that is seen through has the
 /// effects of its parts, and need not repeat them.
-inline Field random_numbers() { return flags(trait::Random); }
+/// `words`: how many words of 32 bits each number of the first result takes from the generator, `wide` if it has 8 bytes. Without: as many
+/// as values, numbers or the sample that the generator keeps say.
+inline Field random_numbers(uint8_t words = 0, uint8_t wide = 0) { return {Field::Kind::Draws, words, wide}; }
 inline Field shape_by_value() { return flags(trait::ShapeByValue); }
 inline Field raises_by_value() { return flags(trait::RaisesByValue); }
+/// The same, where values of few arguments decide, which can be asked before the call is made: by whoever puts it off.
+///     raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_places(index, self_sizes, dim); })
+/// It raises what the call raises. Parameters are named as those of `derivative`; it reads values of the tensors it names alone.
+Field values_field(const char* given, void (*apply)(const Value*));
+template <class F> Field raises_by_value(boxed::Given<F> given) { return values_field(given.parameters, &boxed::check<F>); }
 inline Field number_by_value() { return flags(trait::NumberByValue); }
 /// For what PyTorch has no formula either: results require grad, and backward raises.
 inline Field no_derivative() { return flags(trait::NoDerivative); }

@@ -36,6 +36,10 @@ Field derivative_field(const char* targets, const char* given, void (*apply)(con
     return {Field::Kind::Derivative, 0, 0, targets, given, reinterpret_cast<void*>(apply)};
 }
 
+Field values_field(const char* given, void (*apply)(const Value*)) {
+    return {Field::Kind::Values, 0, 0, given, nullptr, reinterpret_cast<void*>(apply)};
+}
+
 Field kernel_field(ResultRule rule, Measure measure, Compute compute) {
     return {Field::Kind::Kernel,          0, 0, reinterpret_cast<const char*>(measure), reinterpret_cast<const char*>(compute),
             reinterpret_cast<void*>(rule)};
@@ -182,6 +186,15 @@ void Declarations::add(const char* text, std::initializer_list<Field> fields) {
             KINDLING_ASSERT(derivative_count < 8);
             derivatives[derivative_count++] = {field.text, field.more,
                                                reinterpret_cast<void (*)(const Value*, uint64_t, Tensor*)>(field.function)};
+            break;
+        case Field::Kind::Values:
+            op->flags |= trait::RaisesByValue;
+            op->value_check = new ValueCheck{field.text, reinterpret_cast<void (*)(const Value*)>(field.function)};
+            break;
+        case Field::Kind::Draws:
+            op->flags |= trait::Random;
+            op->draws = field.small;
+            op->wide_draws = static_cast<uint8_t>(field.number);
             break;
         case Field::Kind::Flag: op->flags |= field.number | static_cast<uint64_t>(field.small) << 32; break;
         case Field::Kind::Takes: op->no_kernel = static_cast<uint8_t>(kind::All & ~field.number); break;

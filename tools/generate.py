@@ -222,9 +222,11 @@ def cpp_type(kind):
     optional, plain = kind.endswith("?"), kind.rstrip("?")
     listed = re.fullmatch(r"(\w+)(\??)\[(\d*)\]", plain)
     if listed:
-        base = {"Tensor": "TensorList", "int": "IntList", "SymInt": "IntList", "float": "Span<double>", "bool": "Span<bool>",
+        base = {"Tensor": "TensorList", "int": "IntList", "SymInt": "SizeList", "float": "Span<double>", "bool": "Span<bool>",
                 "Scalar": "Span<Scalar>"}[listed[1]]
         return f"std::optional<{base}>" if optional else base
+    if plain == "SymInt" and not optional:
+        return "Size"
     base = {"Tensor": "const Tensor&", "Scalar": "const Scalar&", "number": "const Scalar&", "int": "int64_t",
             "SymInt": "int64_t", "float": "double", "bool": "bool", "str": "Text", "ScalarType": "DType",
             "Layout": "Layout", "Device": "Device", "MemoryFormat": "MemoryFormat", "Generator": "Generator*",
@@ -242,7 +244,7 @@ def cpp_default(argument):
         return {"const Tensor&": "{}", "DType": "DType::None", "Generator*": "nullptr"}.get(kind, "std::nullopt")
     if default in ("True", "False"):
         return default.lower()
-    if kind == "IntList":
+    if kind in ("IntList", "SizeList"):
         if default.startswith("["):
             items = default[1:-1].replace(" ", "")
             return "{}" if not items else "generated::ints<" + items + ">()"
@@ -309,7 +311,7 @@ def required(arguments, skip_self=False):
 # How core/forward.cpp is told what an argument is: a letter each, behind an "o" for an optional one; and what a result is.
 LETTERS = {"const Tensor&": "t", "const Scalar&": "s", "Scalar": "s", "int64_t": "i", "double": "d", "bool": "b", "Text": "T",
            "DType": "D", "Layout": "L", "Device": "V", "MemoryFormat": "M", "Generator*": "G", "const Ref<Storage>&": "R",
-           "const Value&": "v", "TensorList": "l", "IntList": "I", "Span<double>": "F", "Span<bool>": "B", "Span<Scalar>": "S"}
+           "const Value&": "v", "TensorList": "l", "IntList": "I", "SizeList": "Z", "Size": "z", "Span<double>": "F", "Span<bool>": "B", "Span<Scalar>": "S"}
 RESULT_LETTERS = {"Tensor": "t", "std::vector<Tensor>": "l", "Scalar": "s", "void": ".", "bool": "b", "int64_t": "i", "DType": "D"}
 
 
@@ -325,6 +327,15 @@ def letters(result, results, arguments):
     else:
         first = RESULT_LETTERS[result]
     return first and first + "".join(letter(cpp_type(argument["type"])) for argument in arguments)
+
+
+def settle_numbers(every):
+    """Where one overload has a size and another an optional number, C++ could not tell whose a number is: the first takes it as it is."""
+    optional = {(declaration.name, place) for declaration in every for place, argument in enumerate(declaration.arguments)
+                if argument["type"] in ("int?", "SymInt?")}
+    for declaration in every:
+        declaration.arguments = [dict(argument, type="int") if argument["type"] == "SymInt" and (declaration.name, place) in optional else argument
+                                 for place, argument in enumerate(declaration.arguments)]
 
 
 class Letters:
@@ -521,6 +532,7 @@ def write_index(folder, families, every):
 def write_functions(folder, every):
     head, methods, outs, taken = [], [], [], {}
     bodies, pool = [], Letters()
+    settle_numbers(every)
     own_members = members_of_tensor(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "core", "tensor.h"))
     for number, declaration in enumerate(every):
         for form, name, overload, arguments, results in declaration.forms():

@@ -96,17 +96,17 @@ PyObject* traced_size(TensorImpl* impl, int64_t dim) {
     return guarded([&] {
         ks::Tracer* trace = ks::tracer();
         const Tensor tensor = Tensor::share(impl);
-        return trace ? wrap(trace->size(tensor, dim)) : PyLong_FromLongLong(tensor.size(dim));
+        return trace ? wrap(trace->size(tensor, dim)) : symint_object(size_of(tensor, dim));
     });
 }
 PyObject* traced_numel(TensorImpl* impl) {
     return guarded([&] {
         ks::Tracer* trace = ks::tracer();
-        return trace ? wrap(trace->numel(Tensor::share(impl))) : PyLong_FromLongLong(impl->numel);
+        return trace ? wrap(trace->numel(Tensor::share(impl))) : symint_object(numel_of(Tensor::share(impl)));
     });
 }
 PyObject* traced_shape(TensorImpl* impl) {
-    if (!ks::tracer()) return size_object(const_cast<const TensorImpl*>(impl)->sizes());
+    if (!ks::tracer() && !thread_state.sizes) return size_object(const_cast<const TensorImpl*>(impl)->sizes());
     Object tuple(PyTuple_New(impl->ndim));
     for (int i = 0; tuple && i < impl->ndim; i++) {
         PyObject* size = traced_size(impl, i);

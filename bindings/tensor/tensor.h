@@ -28,6 +28,8 @@ Py_ssize_t tensor_length(PyObject* self);
 void warn_leaves(const char* what);
 void warn_constructor(const char* what);
 void warn_traced_as(const char* text);
+/// Whether sizes are values of what is being written down: tensors of a trace (script/trace/trace.h), or symbols (core/size.h).
+inline bool sizes_are_traced() { return is_traced() || thread_state.sizes; }
 PyObject* traced_size(TensorImpl* impl, int64_t dim);
 PyObject* traced_numel(TensorImpl* impl);
 PyObject* traced_shape(TensorImpl* impl);

@@ -24,7 +24,7 @@ static PyObject* one_or_all(const char* function, PyObject* const* args, Py_ssiz
                             TensorImpl* of = nullptr) {
     PyObject* slots[1];
     if (!read_arguments(function, args, nargs, kwnames, {"dim"}, slots)) return nullptr;
-    const bool traced = of && is_traced();
+    const bool traced = of && sizes_are_traced();
     if (!slots[0] || slots[0] == Py_None) return traced ? traced_shape(of) : as_size ? size_object(list) : int_tuple(list);
     int64_t dim;
     Fit fit = int_of_object(slots[0], dim);
@@ -61,7 +61,7 @@ METHOD(pin_memory) { fail(ErrorKind::Runtime, "Cannot access accelerator device 
 METHOD(dim) { NO_ARGUMENTS("dim") return PyLong_FromLong(impl_of(self)->ndim); }
 METHOD(numel) {
     NO_ARGUMENTS("numel")
-    if (is_traced()) [[unlikely]]
+    if (sizes_are_traced()) [[unlikely]]
         return traced_numel(impl_of(self));
     return PyLong_FromLongLong(impl_of(self)->numel);
 }

@@ -418,7 +418,7 @@ static Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(rei
     }                                                                                                                                      \
     static PyObject* get_body_##NAME([[maybe_unused]] PyObject* self, [[maybe_unused]] TensorImpl* impl)
 
-GETTER(shape) { return is_traced() ? traced_shape(impl) : size_object(const_cast<const TensorImpl*>(impl)->sizes()); }
+GETTER(shape) { return sizes_are_traced() ? traced_shape(impl) : size_object(const_cast<const TensorImpl*>(impl)->sizes()); }
 GETTER(dtype) { return dtype_object(impl->dtype); }
 GETTER(device) { return device_object(impl->device); }
 GETTER(layout) { return layout_object(impl->layout); }

@@ -5,6 +5,7 @@ guarded: Python runs at every call, and each operator below autograd is written 
 value is needed, or at the end of the call, what was written down is looked up among the graphs that the backend has made something
 of. So a program may branch on values: it then has several graphs, each right.
 """
+import functools
 import operator
 import threading
 import weakref
@@ -55,6 +56,11 @@ def _text(value):
     if type(value) in (tuple, list):
         return type(value).__name__ + "(" + ",".join(map(_text, value)) + ")"
     return f"{type(value).__name__} {value!r}"
+
+
+@functools.cache
+def _value_facts(func):
+    return _C._value_facts(func._core, func._raw)
 
 
 def _header(tensor):
@@ -124,7 +130,7 @@ class _Capture(TorchDispatchMode):
 
     def forget(self):
         self.steps, self.inputs, self.places, self.bases = [], [], {}, {}
-        self.writes = self.draws = False
+        self.writes, self.draws = False, 0
 
     def finish(self, quietly=False):
         self.ends = True
@@ -174,6 +180,7 @@ class _Capture(TorchDispatchMode):
         draws = torch.Tag.nondeterministic_seeded in func.tags
         if draws and any(isinstance(each, torch.Generator) for each in (*args, *kwargs.values())):
             return None
+        checked, words, wide = _value_facts(func)
         mutated = []
         for place, argument in enumerate(arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
@@ -202,13 +209,18 @@ class _Capture(TorchDispatchMode):
             return None
         if not mutated and not is_view and any(each is other for each in flat for other in headers.values()):
             return None
+        if checked is not None:
+            self.check_values(func, checked, args, kwargs)
         references = [self.reference(each) for each in tensors]
         by_id = {id(tensor): reference for tensor, reference in zip(tensors, references)}
         replaced = tree_map(lambda value: by_id[id(value)] if isinstance(value, torch.Tensor) else value, (args, kwargs))
         number = len(self.steps)
         self.steps.append(_Step(func, *replaced, known))
         if draws:
-            self.draws = True
+            drawn = flat[0]
+            count = drawn.numel() * (1 + drawn.dtype.is_complex) * (wide if drawn.dtype.to_real().itemsize == 8 else words)
+            # How many words all draws of the graph take, if that is known of each.
+            self.draws = None if not count and drawn.numel() or self.draws is None else self.draws + count
             self.queue.draw()
         single = isinstance(known, torch.Tensor)
         if mutated:
@@ -231,6 +243,16 @@ class _Capture(TorchDispatchMode):
                 self.bases[self.queue.touch(each, True, True)] = (reference, known if single else known[which])
             self.places[self.place(each)] = reference
         return (given,)
+
+    def check_values(self, func, names, args, kwargs):
+        """Raises at the call what a call raises because of values. Of tensors that the graph computes, only those that the check names
+        are computed for it."""
+        given = dict(zip((each.name for each in func._schema.arguments), args)) | kwargs
+        read = [each for each in tree_flatten([given.get(name) for name in names])[0] if isinstance(each, torch.Tensor)]
+        if any(self.queue.slot(each) in self.bases for each in read):
+            self.end_here("an operator checks values")
+        with _disable_current_modes():
+            _C._check_values(func._core, func._raw, *args, **kwargs)
 
     @staticmethod
     def fresh(header):
@@ -274,8 +296,9 @@ class _Capture(TorchDispatchMode):
         """Fills all memory that was written down. Called under the queue's lock, when somebody needs a value."""
         with self.lock, _disable_current_modes(), torch.no_grad():
             wanted = [(slot, *base) for slot, base in self.bases.items() if self.queue.is_wanted(slot)]
-            if not wanted and not self.writes and not self.draws:
-                return self.forget()                # nobody has what was computed
+            if not wanted and not self.writes and self.draws is not None:
+                _C._skip_draws(self.draws)          # nobody has what was computed: the stream goes on all the same
+                return self.forget()
             if not self.ends:
                 self.note("a value was needed")
             key = "\n".join([*(each.text() for each in self.steps), *map(_header, self.inputs), *(_text(reference) for _, reference, _ in wanted)])

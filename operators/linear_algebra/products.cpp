@@ -595,12 +595,14 @@ OPERATORS(products) {
                 Tensor right = b == 1 ? unsqueeze(other, 1) : other;
                 KINDLING_CHECK(Runtime, self.size(-1) == right.size(0), "mat1 and mat2 shapes cannot be multiplied (%ldx%ld and %ldx%ld)",
                                self.numel() / std::max<int64_t>(self.size(-1), 1), self.size(-1), right.size(0), right.size(1));
-                Sizes sizes = self.sizes();
-                int64_t rows = 1;
-                for (int64_t i = 0; i + 1 < a; i++) rows *= sizes[static_cast<size_t>(i)];
-                Tensor product = mm(reshape(self, {rows, self.size(-1)}), right);
-                sizes.pop_back();
-                if (b == 2) sizes.push_back(other.size(1));
+                SizeVector sizes;
+                Size rows = 1;
+                for (int64_t i = 0; i + 1 < a; i++) {
+                    sizes.push_back(size_of(self, i));
+                    rows = rows * sizes[static_cast<size_t>(i)];
+                }
+                Tensor product = mm(reshape(self, SizeVector{rows, size_of(self, -1)}), right);
+                if (b == 2) sizes.push_back(size_of(other, 1));
                 return _unsafe_view(product, sizes);
             }
             if (a <= 2 && b >= 3 &&

@@ -13,6 +13,7 @@
 #include "kernels/library/products/sparse_product.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
+#include "operators/places.h"
 
 namespace kindling {
 namespace {
@@ -118,6 +119,17 @@ Tensor attention_weights(const Tensor& scores) {
     return masked_fill(softmax(masked_fill(scores, dead, Scalar(0)), -1, DType::None), dead, Scalar(0));
 }
 
+/// What is said of a row that the table has not; of a table without elements torch has another class.
+[[noreturn]] void fail_looked_up(int64_t elements) { fail(elements ? ErrorKind::Index : ErrorKind::Runtime, "index out of range in self"); }
+
+/// The largest class, at least -1; RuntimeError of a class that there is not.
+int64_t largest_class(const int64_t* classes, int64_t count, int64_t num_classes) {
+    const int64_t high = library::largest_index(classes, count);
+    KINDLING_CHECK(Runtime, high >= 0 || !count, "Class values must be non-negative.");
+    KINDLING_CHECK(Runtime, num_classes == -1 || num_classes > high, "Class values must be smaller than num_classes.");
+    return high;
+}
+
 } // namespace
 } // namespace kindling
 
@@ -125,7 +137,9 @@ OPERATORS(embedding) {
     declare("embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor")({
         doc("Rows of a table; the row padding_idx gets no gradient"),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor indices, IntList weight_sizes) {
+            if (place_outside(indices, weight_sizes[0])) fail_looked_up(checked_numel(weight_sizes));
+        }),
         in(space::Torch),
         no_out(),
         kernel(
@@ -144,8 +158,7 @@ OPERATORS(embedding) {
             },
             [](const Array& weight, const Array& indices, const Array& result) {
                 const auto* rows = indices.data_ptr<int64_t>();
-                if (library::find_outside(rows, indices.numel(), weight.size(0))) // of a table without elements torch has another class
-                    fail(weight.numel() ? ErrorKind::Index : ErrorKind::Runtime, "index out of range in self");
+                if (library::find_outside(rows, indices.numel(), weight.size(0))) fail_looked_up(weight.numel());
                 if (!result.numel()) return;
                 const int64_t *sizes = weight.sizes().data(), *strides = weight.strides().data();
                 library::gather_places({weight.dtype(), 0, 1, sizes, strides, sizes + 1, strides + 1, rows, indices.numel(), strides[0]},
@@ -242,7 +255,10 @@ OPERATORS(embedding) {
     });
     declare("one_hot(Tensor self, int num_classes=-1) -> Tensor")({
         doc("1 at the place of the class, 0 elsewhere"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self, int64_t num_classes) {
+            const Tensor classes = contiguous(self);
+            largest_class(classes.data_ptr<int64_t>(), classes.numel(), num_classes);
+        }),
         in(space::Nn),
         not_differentiable(),
         shape_by_value(),
@@ -256,10 +272,8 @@ OPERATORS(embedding) {
                 return num_classes;
             },
             [](int64_t& num_classes, KernelCall& call, const Array& self) {
-                const int64_t high = library::largest_index(self.data_ptr<int64_t>(), self.numel());
-                KINDLING_CHECK(Runtime, high >= 0 || !self.numel(), "Class values must be non-negative.");
-                if (num_classes == -1) return gives_classes(call, self.sizes(), num_classes = high + 1);
-                KINDLING_CHECK(Runtime, num_classes > high, "Class values must be smaller than num_classes.");
+                const int64_t high = largest_class(self.data_ptr<int64_t>(), self.numel(), num_classes);
+                if (num_classes == -1) gives_classes(call, self.sizes(), num_classes = high + 1);
             },
             [](int64_t num_classes, const Array& self, const Array& result) {
                 const auto* classes = self.data_ptr<int64_t>();
@@ -725,19 +739,23 @@ OPERATORS(embedding) {
             KINDLING_CHECK(Runtime, r > 0, "pixel_shuffle expects a positive upscale_factor, but got %ld", r);
             KINDLING_CHECK(Value, r <= 3037000499, "upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor=%ld",
                            r); // whose square fits 64 bits
-            int64_t c = self.size(-3), h = self.size(-2), w = self.size(-1);
-            KINDLING_CHECK(Runtime, c % r == 0 && c / r % r == 0,
+            const int64_t channels = self.size(-3);
+            KINDLING_CHECK(Runtime, channels % r == 0 && channels / r % r == 0,
                            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
                            "input.size(-3)=%ld is not divisible by %ld",
-                           c, r * r);
-            Sizes lead(IntList(self.sizes().data(), self.sizes().size() - 3)), result = lead;
-            int64_t n = 1;
-            for (int64_t size : lead) n *= size;
-            result.push_back(c / (r * r));
+                           channels, r * r);
+            SizeVector result;
+            Size n = 1;
+            for (int64_t d = 0; d + 3 < self.dim(); d++) {
+                result.push_back(size_of(self, d));
+                n = n * result[static_cast<size_t>(d)];
+            }
+            const Size c = size_of(self, -3) / (r * r), h = size_of(self, -2), w = size_of(self, -1);
+            result.push_back(c);
             result.push_back(h * r);
             result.push_back(w * r);
             return like_input(
-                _unsafe_view(clone(permute(reshape(self, {n, c / (r * r), r, r, h, w}), {0, 1, 4, 2, 5, 3}), MemoryFormat::Contiguous),
+                _unsafe_view(clone(permute(reshape(self, SizeVector{n, c, r, r, h, w}), {0, 1, 4, 2, 5, 3}), MemoryFormat::Contiguous),
                              result),
                 self);
         }),

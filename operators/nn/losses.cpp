@@ -105,6 +105,13 @@ Nll nll_of(const Tensor& self, const Tensor& target, const Tensor& weight, int64
     return n;
 }
 
+void check_class(int64_t c, int64_t classes) { KINDLING_CHECK(Index, c >= 0 && c < classes, "Target %ld is out of bounds.", c); }
+void check_classes(const Tensor& target, int64_t classes, int64_t ignored) {
+    const Tensor each = contiguous(to(target, DType::Int64));
+    for (int64_t i = 0; i < each.numel(); i++)
+        if (each.data_ptr<int64_t>()[i] != ignored) check_class(each.data_ptr<int64_t>()[i], classes);
+}
+
 /// One pass over the targets; the weights of ignored ones are 0. The sums are in double precision.
 template <class T> void nll(const Nll& n, const T* x, const int64_t* target, const T* weight, T* each, double& total, double& weights) {
     for (int64_t b = 0; b < n.batch; b++)
@@ -112,7 +119,7 @@ template <class T> void nll(const Nll& n, const T* x, const int64_t* target, con
             int64_t c = target[b * n.space + s];
             T value = 0;
             if (c != n.ignore) {
-                KINDLING_CHECK(Index, c >= 0 && c < n.classes, "Target %ld is out of bounds.", c);
+                check_class(c, n.classes);
                 T factor = weight ? weight[c] : T(1);
                 value = -x[(b * n.classes + c) * n.space + s] * factor;
                 weights += static_cast<double>(factor);
@@ -138,7 +145,6 @@ void check_rows(const Tensor& self, const Tensor& target, const char* operation)
 /// What the losses of rows, and their gradients, go by.
 struct RowLosses {
     int64_t reduction, ignore;
-    void check_class(int64_t c, int64_t classes) const { KINDLING_CHECK(Index, c >= 0 && c < classes, "Target %ld is out of bounds.", c); }
 };
 
 /// The loss of each row from its largest value and the logarithm of its sum of exp(x - largest); how many targets counted.
@@ -152,7 +158,7 @@ constexpr auto row_losses = [](const RowLosses& how, const Array& self, const Ar
         for (int64_t i = 0; i < self.size(0); i++) {
             T value = 0;
             if (int64_t c = place[i]; c != how.ignore) {
-                how.check_class(c, self.size(1));
+                check_class(c, self.size(1));
                 value = logs[i] - (x[i * self.stride(0) + c * self.stride(1)] - top[i]);
                 count++;
             }
@@ -190,7 +196,7 @@ constexpr auto row_loss_gradients = [](const RowLosses& how, const Array& grad, 
         run({.expression = &expression, .ndim = 2, .sizes = sizes, .output_count = 1, .input_count = 4, .operands = operands});
         for (int64_t i = 0; i < sizes[0]; i++)
             if (place[i] != how.ignore) {
-                how.check_class(place[i], sizes[1]);
+                check_class(place[i], sizes[1]);
                 result.data_ptr<T>()[i * sizes[1] + place[i]] -= slope[i];
             }
     };
@@ -239,7 +245,8 @@ OPERATORS(losses) {
     declare(
         "_row_losses(Tensor self, Tensor target, Tensor largest, Tensor log_sum, int reduction, SymInt ignore_index) -> (Tensor, Tensor)")({
         doc("nll_loss of log_softmax over rows, from what _row_log_sums gives; and how many targets counted"),
-        raises_by_value(),
+        raises_by_value(
+            GIVEN(Tensor target, IntList self_sizes, int64_t ignore_index) { check_classes(target, self_sizes[1], ignore_index); }),
         in(space::Hidden),
         no_out(),
         not_differentiable(),
@@ -265,7 +272,9 @@ OPERATORS(losses) {
     declare("nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
             "SymInt ignore_index) -> (Tensor output, Tensor total_weight)")({
         doc("-weight[target] * self[target], and the sum of the weights"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor target, IntList self_sizes, int64_t ignore_index) {
+            check_classes(target, self_sizes[self_sizes.size() > 1], ignore_index);
+        }),
         in(space::Nn),
         kernel(
             [](KernelCall& call, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index) {
@@ -363,7 +372,8 @@ OPERATORS(losses) {
     });
     declare("_cross_entropy(Tensor self, Tensor target, int reduction, SymInt ignore_index) -> (Tensor, Tensor, Tensor, Tensor)")({
         doc("nll_loss of log_softmax over rows of floats; also what its gradient needs"),
-        raises_by_value(),
+        raises_by_value(
+            GIVEN(Tensor target, IntList self_sizes, int64_t ignore_index) { check_classes(target, self_sizes[1], ignore_index); }),
         in(space::Hidden),
         no_out(),
         composition([](const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index) {

@@ -239,7 +239,7 @@ OPERATORS(reductions) {
         linear(),
         reduction([](KernelCall& call, const Tensor& self, DType dtype) { sum_of(call, self, all_dims(self), false, dtype); }, value),
         derivative(
-            "self", GIVEN(Tensor grad, IntList self_sizes) { return expand(grad, self_sizes); }),
+            "self", GIVEN(Tensor grad, SizeList self_sizes) { return expand(grad, self_sizes); }),
         example("torch.arange(5).sum()"),
     });
     declare("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")({

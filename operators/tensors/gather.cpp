@@ -9,6 +9,7 @@
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
+#include "operators/places.h"
 
 namespace kindling {
 namespace {
@@ -27,6 +28,30 @@ library::Indexed indexed_along(const Array& self, int64_t dim, const Array& inde
             index.data_ptr<int64_t>(),
             index.numel(),
             self.stride(dim)};
+}
+
+/// What is said of an index_select beyond the end; of matrices without elements torch has another class.
+[[noreturn]] void fail_selected(IntList sizes) {
+    fail(sizes.size() > 1 && !checked_numel(sizes) ? ErrorKind::Runtime : ErrorKind::Index, "index out of range in self");
+}
+[[noreturn]] void fail_along(int64_t place, int64_t dim, int64_t size) {
+    fail(ErrorKind::Runtime, "index %ld is out of bounds for dimension %ld with size %ld", place, dim, size);
+}
+/// The checks of values of gather and scatter, and of what writes slices (`by_element`: as scatter says it).
+void check_within(const Tensor& index, IntList self_sizes, int64_t dim) {
+    const int64_t size = size_along(self_sizes, dim);
+    if (auto bad = place_outside(index, size)) fail_along(*bad, wrap_dim(dim, static_cast<int64_t>(self_sizes.size())), size);
+}
+void check_slices(const Tensor& index, IntList self_sizes, int64_t dim, IntList source_sizes) {
+    if (!checked_numel(source_sizes)) return; // nothing is written
+    KINDLING_CHECK(Index, !place_outside(index, size_along(self_sizes, dim)), "index out of range in self");
+}
+void check_fills(const Tensor& index, IntList self_sizes, int64_t dim) {
+    const int64_t size = size_along(self_sizes, dim);
+    if (!checked_numel(self_sizes) && size) return;
+    const auto bad = place_outside(index, size, true);
+    if (bad && self_sizes.empty()) fail(ErrorKind::Index, "index %ld is out of bounds for dimension 0 with size 1", *bad);
+    KINDLING_CHECK(Index, !bad, "index out of range in self");
 }
 
 /// Refuses indices along a dimension that are no vector, or out of range.
@@ -80,7 +105,7 @@ struct AlongCall {
         return library::copy_and_scatter(along, from.size(0), from.numel() / from.size(0), from.data(), result.data(), source.data(), how);
     }
     void check(const int64_t* bad) const {
-        KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %d with size %ld", *bad, along.dim, along.bound);
+        if (bad) fail_along(*bad, along.dim, along.bound);
     }
 
 private:
@@ -169,7 +194,7 @@ RowWrites writes_rows(KernelCall& call, const Tensor& self, int64_t dim, const T
 void check_rows(const RowWrites& rows, const Array& self, const Array& index) {
     const int64_t size = self.dim() ? self.size(rows.dim) : 1;
     const int64_t* bad = library::find_outside(index.data_ptr<int64_t>(), index.numel(), size);
-    if (rows.scatters) KINDLING_CHECK(Runtime, !bad, "index %ld is out of bounds for dimension %ld with size %ld", *bad, rows.dim, size);
+    if (bad && rows.scatters) fail_along(*bad, rows.dim, size);
     KINDLING_CHECK(Index, !bad, "index out of range in self");
 }
 
@@ -386,14 +411,15 @@ OPERATORS(gather) {
     declare("index_select(Tensor self, int dim, Tensor index) -> Tensor")({
         doc("The slices at the given places along a dimension"),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) {
+            if (place_outside(index, size_along(self_sizes, dim))) fail_selected(self_sizes);
+        }),
         takes_float8(),
         flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index) { return selected_rows(call, self, dim, index); },
                [](int64_t dim, const Array& self, const Array& index, const Array& result) {
-                   if (library::find_outside(index.data_ptr<int64_t>(), index.numel(),
-                                             self.dim() ? self.size(dim) : 1)) // of matrices without elements torch has another class
-                       fail(self.dim() > 1 && !self.numel() ? ErrorKind::Runtime : ErrorKind::Index, "index out of range in self");
+                   if (library::find_outside(index.data_ptr<int64_t>(), index.numel(), self.dim() ? self.size(dim) : 1))
+                       fail_selected(self.sizes());
                    if (!self.dim()) std::memcpy(result.data(), self.data(), self.element_size());
                    else if (result.numel()) library::gather_places(indexed_along(self, dim, index), self.data(), result.data());
                }),
@@ -406,7 +432,10 @@ OPERATORS(gather) {
         doc("self with alpha * source added at the given places along a dimension"),
         inplace_is_method(),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim, IntList source_sizes, Scalar alpha) {
+            if (self_sizes.size() == 2 && alpha.equals(1) && checked_numel(source_sizes)) check_within(index, self_sizes, dim);
+            else check_slices(index, self_sizes, dim, source_sizes);
+        }),
         has_inplace(),
         flags(trait::OutApart),
         kernel(
@@ -438,7 +467,9 @@ OPERATORS(gather) {
         doc("self with source written at the given places along a dimension"),
         inplace_is_method(),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim, IntList source_sizes) {
+            check_slices(index, self_sizes, dim, source_sizes);
+        }),
         flags(trait::AutocastPromote | trait::OutApart),
         has_inplace(),
         kernel(
@@ -460,7 +491,7 @@ OPERATORS(gather) {
     declare("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")({
         doc("self with a number written at the given places along a dimension"),
         inplace_is_method(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_fills(index, self_sizes, dim); }),
         has_inplace(),
         flags(trait::TakesExpanded | trait::OutApart),
         no_out(),
@@ -479,7 +510,7 @@ OPERATORS(gather) {
         inplace_is_method(),
         node(1),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_fills(index, self_sizes, dim); }),
         has_inplace(),
         flags(trait::TakesExpanded),
         no_out(),
@@ -537,7 +568,7 @@ OPERATORS(gather) {
     declare("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")({
         doc("out[i][j] = self[index[i][j]][j] for dim 0, and so on"),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_within(index, self_sizes, dim); }),
         flags(trait::OutApart),
         kernel(
             [](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index, bool) {
@@ -563,7 +594,7 @@ OPERATORS(gather) {
         doc("self with self[index[i][j]][j] = src[i][j] for dim 0, and so on"),
         inplace_is_method(),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_within(index, self_sizes, dim); }),
         has_inplace(),
         flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index,
@@ -593,7 +624,7 @@ OPERATORS(gather) {
         doc("self with a number written at the indexed places"),
         inplace_is_method(),
         node(1),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_within(index, self_sizes, dim); }),
         has_inplace(),
         flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index,
@@ -605,7 +636,7 @@ OPERATORS(gather) {
     declare("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")({
         doc("self with src combined ('add', 'multiply') at the indexed places"),
         inplace_is_method(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_within(index, self_sizes, dim); }),
         has_inplace(),
         flags(trait::OutApart),
         not_differentiable(),
@@ -633,7 +664,7 @@ OPERATORS(gather) {
         doc("self with src added at the indexed places"),
         inplace_is_method(),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_within(index, self_sizes, dim); }),
         has_inplace(),
         flags(trait::OutApart),
         kernel([](KernelCall& call, const Tensor& self, int64_t dim, const Tensor& index,
@@ -648,7 +679,7 @@ OPERATORS(gather) {
     declare("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor")({
         doc("self with src combined ('sum', 'prod', 'mean', 'amax', 'amin') at the indexed places"),
         inplace_is_method(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes, int64_t dim) { check_within(index, self_sizes, dim); }),
         has_inplace(),
         flags(trait::WritesCopy | trait::OutApart),
         kernel(

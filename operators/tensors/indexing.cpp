@@ -426,6 +426,11 @@ constexpr auto put_at_places = [](const Scattering& s, const Array& a, const Arr
     library::write_places(at.where, result.data(), values.data(), s.how);
 };
 
+/// The check of values of indices: those of a tensor of these sizes.
+void check_indices(TensorList indices, IntList self_sizes) {
+    const Offsets offsets(prepare(make_tensor(self_sizes, DType::UInt8, Device{DeviceType::Meta}), indices));
+}
+
 } // namespace
 } // namespace kindling
 
@@ -434,7 +439,7 @@ OPERATORS(indexing) {
         doc("Elements at places given by index tensors or masks, as self[indices]"),
         shape_by_value(),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(TensorList indices, IntList self_sizes) { check_indices(indices, self_sizes); }),
         takes_float8(),
         in(space::Hidden),
         batches([](const Tensor& self, TensorList indices) {
@@ -539,7 +544,7 @@ OPERATORS(indexing) {
     declare("_index_put_accumulate(Tensor self, Tensor?[] indices, Tensor values) -> Tensor")({
         doc("self with values added at the places"),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(TensorList indices, IntList self_sizes) { check_indices(indices, self_sizes); }),
         in(space::Hidden),
         kernel([](KernelCall& call, const Tensor& self, TensorList indices,
                   const Tensor& values) { return scatters(call, self, indices, values, true, false); },
@@ -557,7 +562,7 @@ OPERATORS(indexing) {
     declare("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")({
         doc("self with values written, or added, at the places"),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(TensorList indices, IntList self_sizes) { check_indices(indices, self_sizes); }),
         takes_float8(),
         no_out(),
         kernel([](KernelCall& call, const Tensor& self, TensorList indices, const Tensor& values,
@@ -577,7 +582,7 @@ OPERATORS(indexing) {
     });
     declare("index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)")({
         doc("Writes, or adds, values at the places"),
-        raises_by_value(),
+        raises_by_value(GIVEN(TensorList indices, IntList self_sizes) { check_indices(indices, self_sizes); }),
         linear(),
         in(space::Torch | space::Method),
         kernel(

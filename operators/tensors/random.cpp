@@ -259,7 +259,7 @@ OPERATORS(random) {
     declare("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)")({
         doc("Uniform numbers in [from, to), in place"),
         in(space::Method),
-        random_numbers(),
+        random_numbers(1, 2),
         kernel(
             [](KernelCall& call, const Tensor& self, double from, double to, Generator* generator) {
                 const Draw draw = self.is_complex() && !self.numel() ? Draw{} : uniform_numbers(self.dtype(), from, to, generator);
@@ -302,7 +302,7 @@ OPERATORS(random) {
     declare("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)")({
         doc("Cauchy numbers, in place"),
         in(space::Method),
-        random_numbers(),
+        random_numbers(2, 2),
         kernel(
             [](KernelCall& call, const Tensor& self, double median, double sigma, Generator* generator) {
                 need_continuous(self, "Cauchy");
@@ -317,7 +317,7 @@ OPERATORS(random) {
     declare("exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)")({
         doc("Exponentially distributed numbers, in place"),
         in(space::Method),
-        random_numbers(),
+        random_numbers(2, 2),
         kernel(
             [](KernelCall& call, const Tensor& self, double lambd, Generator* generator) {
                 need_continuous(self, "Exponential");
@@ -332,7 +332,7 @@ OPERATORS(random) {
     declare("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)")({
         doc("Geometrically distributed numbers, in place"),
         in(space::Method),
-        random_numbers(),
+        random_numbers(2, 2),
         kernel(
             [](KernelCall& call, const Tensor& self, double p, Generator* generator) {
                 KINDLING_CHECK(Runtime, p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p=%g", p);
@@ -347,7 +347,7 @@ OPERATORS(random) {
         doc("Integers of the dtype's whole range that are not negative, in place"),
         node(2),
         in(space::Method),
-        random_numbers(),
+        random_numbers(1, 2),
         kernel(
             [](KernelCall& call, const Tensor& self, Generator* generator) {
                 call.writes(self);
@@ -416,7 +416,7 @@ OPERATORS(random) {
         doc("1 with probability p, else 0, in place"),
         node(2),
         in(space::Method),
-        random_numbers(),
+        random_numbers(2, 2),
         kernel(
             [](KernelCall& call, const Tensor& self, double p, Generator* generator) {
                 KINDLING_CHECK(Runtime, p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
@@ -432,7 +432,7 @@ OPERATORS(random) {
         broadcasts(),
         raises_by_value(),
         out_castable(),
-        random_numbers(),
+        random_numbers(1, 2),
         composition([](const Tensor& self, Generator* generator) {
             return bernoulli_(room_to_draw(self.sizes(), self.dtype(), self.device()), self, generator);
         }),
@@ -443,7 +443,7 @@ OPERATORS(random) {
     declare("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor")({
         doc("1 with probability p, else 0, in self's shape"),
         broadcasts(),
-        random_numbers(),
+        random_numbers(2, 2),
         no_out(),
         derivative(
             "self", GIVEN(Tensor grad) { return zeros(grad.sizes(), grad.dtype()); }),
@@ -455,7 +455,7 @@ OPERATORS(random) {
     declare("rand(SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor")({
         doc("Uniform numbers in [0, 1)"),
-        random_numbers(),
+        random_numbers(1, 2),
         not_differentiable(),
         kernel([](KernelCall& call, IntList size, Generator* generator, DType dtype, std::optional<Layout>, std::optional<Device> device,
                   std::optional<bool>) { return uniform_numbers(gives_drawn(call, size, or_default(dtype), device), 0, 1, generator); },
@@ -467,7 +467,7 @@ OPERATORS(random) {
         doc("Uniform numbers in [0, 1) of a tensor's shape"),
         broadcasts(),
         in(space::Torch),
-        random_numbers(),
+        random_numbers(1, 2),
         not_differentiable(),
         no_out(),
         composition([](const Tensor& self, Generator* generator, DType dtype, std::optional<Layout> layout, std::optional<Device> device,

@@ -475,20 +475,20 @@ OPERATORS(shaping) {
         doc("The tensor laid side by side that many times along each dimension"),
         takes_float8(),
         in(space::Method),
-        composition([](const Tensor& self, IntList repeats) {
+        composition([](const Tensor& self, SizeList repeats) {
             KINDLING_CHECK(Runtime, static_cast<int64_t>(repeats.size()) >= self.dim(),
                            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
             size_t lead = repeats.size() - self.sizes().size();
-            Sizes open, wide, result;
+            SizeVector open, wide, result;
             for (size_t i = 0; i < repeats.size(); i++) {
-                int64_t size = i < lead ? 1 : self.sizes()[i - lead];
-                KINDLING_CHECK(Runtime, repeats[i] >= 0, "Trying to create tensor with negative dimension %ld: %s", repeats[i],
-                               str(repeats).c_str());
+                const Size size = i < lead ? Size(1) : size_of(self, static_cast<int64_t>(i - lead));
+                KINDLING_CHECK(Runtime, repeats[i].hint() >= 0, "Trying to create tensor with negative dimension %ld: %s",
+                               repeats[i].hint(), str(repeats.hints()).c_str());
                 open.push_back(1);
                 open.push_back(size);
                 wide.push_back(repeats[i]);
                 wide.push_back(size);
-                result.push_back(checked_numel({repeats[i], size}));
+                result.push_back(repeats[i] * size);
             }
             return _unsafe_view(clone(expand(reshape(self, open), wide), MemoryFormat::Contiguous), result);
         }),
@@ -496,9 +496,10 @@ OPERATORS(shaping) {
     declare("tile(Tensor self, SymInt[] dims) -> Tensor")({
         doc("repeat, with missing repeats counted as 1"),
         no_out(),
-        composition([](const Tensor& self, IntList dims) {
-            Sizes repeats = dims;
-            while (static_cast<int64_t>(repeats.size()) < self.dim()) repeats.insert(0, 1);
+        composition([](const Tensor& self, SizeList dims) {
+            SizeVector repeats;
+            while (static_cast<int64_t>(repeats.size() + dims.size()) < self.dim()) repeats.push_back(1);
+            for (size_t i = 0; i < dims.size(); i++) repeats.push_back(dims[i]);
             return repeat(self, repeats);
         }),
     });

@@ -205,7 +205,7 @@ OPERATORS(views) {
         }),
         view([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative(
-            "self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
+            "self", GIVEN(Tensor grad, SizeList self_sizes) { return grad.reshape(self_sizes); }),
         example("torch.arange(6).view(2, -1)"),
         refuses("torch.arange(6).view(4, 2)", "RuntimeError: shape '\\[4, 2\\]' is invalid for input of size 6"),
     });
@@ -217,7 +217,7 @@ OPERATORS(views) {
         in(space::Torch),
         header([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative(
-            "self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
+            "self", GIVEN(Tensor grad, SizeList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")({
         doc("The same bytes read as another dtype"),
@@ -274,15 +274,17 @@ OPERATORS(views) {
             return make_view(self, size, stride, self.storage_offset());
         }),
         derivative(
-            "self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
+            "self", GIVEN(Tensor grad, SizeList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")({
         doc("The same elements in another shape: a view where strides allow it, else a copy"),
         no_out(),
-        composition([](const Tensor& self, IntList shape) {
-            Sizes target = infer_size(shape, self.numel()), strides;
-            if (view_strides(self.sizes(), self.strides(), target, strides)) return view(self, target);
-            return _unsafe_view(clone(self, MemoryFormat::Contiguous), target);
+        composition([](const Tensor& self, SizeList shape) {
+            Sizes target = infer_size(shape.hints(), self.numel()), strides;
+            // What is recorded works a -1 out anew.
+            const SizeList given = thread_state.sizes ? shape : SizeList(target);
+            if (view_strides(self.sizes(), self.strides(), target, strides)) return view(self, given);
+            return _unsafe_view(clone(self, MemoryFormat::Contiguous), given);
         }),
         example("torch.arange(6).reshape(3, 2).t().reshape(6)"),
         refuses("torch.arange(6).reshape(4)", "RuntimeError: shape '\\[4\\]' is invalid"),
@@ -291,13 +293,19 @@ OPERATORS(views) {
         doc("reshape to the other's shape"),
         in(space::Method),
         no_out(),
-        composition([](const Tensor& self, const Tensor& other) { return reshape(self, other.sizes()); }),
+        composition([](const Tensor& self, const Tensor& other) { return reshape(self, sizes_of(other)); }),
     });
     declare("view_as(Tensor(a) self, Tensor other) -> Tensor(a)")({
         doc("view in the other's shape"),
         in(space::Method),
         no_out(),
-        composition([](const Tensor& self, const Tensor& other) { return view(self, other.sizes()); }),
+        composition([](const Tensor& self, const Tensor& other) { return view(self, sizes_of(other)); }),
+    });
+    declare("sym_size.int(Tensor self, int dim) -> SymInt")({
+        doc("The size of a dimension, as a value of a graph"),
+        not_differentiable(),
+        in(space::Ops),
+        header([](const Tensor& self, int64_t dim) { return self.size(dim); }),
     });
     declare("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")({
         doc("Dimensions start_dim to end_dim as one"),
@@ -307,15 +315,11 @@ OPERATORS(views) {
             KINDLING_CHECK(Runtime, start <= end, "flatten() has invalid args: start_dim cannot come after end_dim");
             if (self.dim() == 0) return reshape(self, {1});
             if (start == end) return self;
-            Sizes sizes;
-            int64_t count = 1;
+            SizeVector sizes;
+            Size count = 1;
             for (int64_t i = 0; i < self.dim(); i++) {
-                if (i < start || i > end) {
-                    sizes.push_back(self.size(i));
-                    continue;
-                }
-                count *= self.size(i);
-                if (i == end) sizes.push_back(count);
+                const Size size = size_of(self, i), all = i < start || i > end ? size : count = count * size;
+                if (i < start || i >= end) sizes.push_back(all);
             }
             return reshape(self, sizes);
         }),
@@ -323,20 +327,32 @@ OPERATORS(views) {
     declare("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")({
         doc("One dimension as several"),
         no_out(),
-        composition([](const Tensor& self, int64_t dim, IntList sizes) {
+        composition([](const Tensor& self, int64_t dim, SizeList sizes) {
             KINDLING_CHECK(Runtime, !sizes.empty(), "unflatten: sizes must be non-empty");
             int64_t d = wrap_dim(dim, self.dim());
-            Sizes target, inner;
+            Sizes inner;
             try {
-                inner = infer_size(sizes, self.size(d));
+                inner = infer_size(sizes.hints(), self.size(d));
             } catch (const Error&) {
                 fail(ErrorKind::Runtime, "unflatten: Provided sizes %s don't multiply up to the size of dim %ld (%ld) in the input tensor",
-                     str(sizes).c_str(), d, self.size(d));
+                     str(sizes.hints()).c_str(), d, self.size(d));
             }
-            for (int64_t i = 0; i < self.dim(); i++)
-                if (i == d)
-                    for (int64_t size : inner) target.push_back(size);
-                else target.push_back(self.size(i));
+            SizeVector target;
+            for (int64_t i = 0; i < self.dim(); i++) {
+                if (i != d) target.push_back(size_of(self, i));
+                for (size_t j = 0; i == d && j < sizes.size(); j++) {
+                    Size each = sizes[j];
+                    if (each.hint() == -1) { // whatever the others leave
+                        each = inner[j];
+                        if (thread_state.sizes && each.hint()) {
+                            each = size_of(self, d);
+                            for (size_t other = 0; other < sizes.size(); other++)
+                                if (other != j) each = each / sizes[other];
+                        }
+                    }
+                    target.push_back(each);
+                }
+            }
             return view(self, target);
         }),
     });
@@ -381,12 +397,12 @@ OPERATORS(views) {
         doc("expand to the other's shape"),
         in(space::Method),
         no_out(),
-        composition([](const Tensor& self, const Tensor& other) { return expand(self, other.sizes()); }),
+        composition([](const Tensor& self, const Tensor& other) { return expand(self, sizes_of(other)); }),
     });
     declare("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)")({
         doc("expand"),
         no_out(),
-        composition([](const Tensor& self, IntList size) { return expand(self, size); }),
+        composition([](const Tensor& self, SizeList size) { return expand(self, size); }),
     });
     declare("permute(Tensor(a) self, int[] dims) -> Tensor(a)")({
         doc("Dimensions in another order"),
@@ -547,7 +563,7 @@ OPERATORS(views) {
             return make_view(self, sizes, strides, self.storage_offset());
         }),
         derivative(
-            "self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
+            "self", GIVEN(Tensor grad, SizeList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")({
         doc("Without dimension dim, if its size is 1"),
@@ -565,7 +581,7 @@ OPERATORS(views) {
             return make_view(self, sizes, strides, self.storage_offset());
         }),
         derivative(
-            "self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
+            "self", GIVEN(Tensor grad, SizeList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)")({
         doc("Without those of the given dimensions whose size is 1"),
@@ -584,7 +600,7 @@ OPERATORS(views) {
             return make_view(self, sizes, strides, self.storage_offset());
         }),
         derivative(
-            "self", GIVEN(Tensor grad, IntList self_sizes) { return grad.reshape(self_sizes); }),
+            "self", GIVEN(Tensor grad, SizeList self_sizes) { return grad.reshape(self_sizes); }),
     });
     declare("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")({
         doc("One element along a dimension, which goes away"),
@@ -807,8 +823,9 @@ OPERATORS(views) {
         composition([](const Tensor& self, int64_t chunks, int64_t dim) {
             KINDLING_CHECK(Runtime, self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
             KINDLING_CHECK(Runtime, chunks > 0, "chunk expects `chunks` to be greater than 0, got: %ld", chunks);
-            int64_t size = self.size(dim), piece = pieces_of(size, chunks);
-            if (piece == 0 && size == 0) {
+            const Size size = size_of(self, dim);
+            const Size piece = size.symbol() ? (size + chunks - 1) / chunks : Size(pieces_of(size.hint(), chunks));
+            if (size.hint() == 0) {
                 std::vector<int64_t> sizes(static_cast<size_t>(chunks), 0);
                 return split_with_sizes(self, sizes, dim);
             }

@@ -72,12 +72,12 @@ void arguments_of_every_kind() {
     AGREE(full_like, "",
           (F<Tensor, T, S, DType, std::optional<Layout>, std::optional<Device>, std::optional<bool>, std::optional<MemoryFormat>>), image,
           Scalar(3), DType::Int16, Layout::Strided, Device(), false, MemoryFormat::ChannelsLast);
-    AGREE(convolution, "", (F<Tensor, T, T, T, IntList, IntList, IntList, bool, IntList, int64_t>), image, weight, numbers({3}),
+    AGREE(convolution, "", (F<Tensor, T, T, T, SizeList, SizeList, SizeList, bool, SizeList, Size>), image, weight, numbers({3}),
           Sizes{2, 1}, Sizes{1, 0}, Sizes{1, 2}, false, Sizes{0, 0}, 1);
-    AGREE(upsample_bilinear2d, "", (F<Tensor, T, IntList, bool, std::optional<double>, std::optional<double>>), image, Sizes{7, 9}, false,
+    AGREE(upsample_bilinear2d, "", (F<Tensor, T, SizeList, bool, std::optional<double>, std::optional<double>>), image, Sizes{7, 9}, false,
           std::nullopt, 1.5);
     const double scales[] = {1.5, 2};
-    AGREE(upsample_bilinear2d, "vec", (F<Tensor, T, std::optional<IntList>, bool, std::optional<Span<double>>>), image, std::nullopt, true,
+    AGREE(upsample_bilinear2d, "vec", (F<Tensor, T, std::optional<SizeList>, bool, std::optional<Span<double>>>), image, std::nullopt, true,
           Span<double>(scales, 2));
     AGREE(quantile, "scalar", (F<Tensor, T, double, std::optional<int64_t>, bool, Text>), x, 0.3, 1, true, "lower");
     AGREE(linspace, "", (F<Tensor, S, S, int64_t, DType, std::optional<Layout>, std::optional<Device>, std::optional<bool>>), Scalar(-1),
@@ -95,13 +95,13 @@ void arguments_of_every_kind() {
 
 void results_of_every_kind() {
     const Tensor x = numbers({6, 4}), image = numbers({2, 2, 5, 6}), weight = numbers({3, 2, 3, 3}), table = numbers({9, 4});
-    AGREE(split, "sizes", (F<std::vector<Tensor>, T, IntList, int64_t>), x, Sizes{1, 5}, 0);
+    AGREE(split, "sizes", (F<std::vector<Tensor>, T, SizeList, int64_t>), x, Sizes{1, 5}, 0);
     AGREE(aminmax, "", (F<std::tuple<Tensor, Tensor>, T, std::optional<int64_t>, bool>), x, 1, true);
     AGREE(native_batch_norm, "", (F<std::tuple<Tensor, Tensor, Tensor>, T, T, T, T, T, bool, double, double>), image, numbers({2}),
           numbers({2}), Tensor(), Tensor(), true, 0.1, 1e-3);
     const bool mask[] = {true, false, true};
     AGREE(convolution_backward, "",
-          (std::tuple<Tensor, Tensor, Tensor> (*)(T, T, T, std::optional<IntList>, IntList, IntList, IntList, bool, IntList, int64_t,
+          (std::tuple<Tensor, Tensor, Tensor> (*)(T, T, T, std::optional<SizeList>, SizeList, SizeList, SizeList, bool, SizeList, Size,
                                                   Span<bool>)),
           numbers({2, 3, 3, 4}), image, weight, IntList(Sizes{3}), Sizes{1, 1}, Sizes{0, 0}, Sizes{1, 1}, false, Sizes{0, 0}, 1,
           Span<bool>(mask, 3));

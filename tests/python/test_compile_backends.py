@@ -346,3 +346,53 @@ def test_aot_autograd():
     silu = kindling.compile(kindling.nn.functional.silu, backend=aot_autograd(fw_compiler=compiler, decompositions=table))(x)
     kindling.testing.assert_close(silu, kindling.nn.functional.silu(x))
     assert "sigmoid" in seen[0].code and "silu" not in seen[0].code
+
+
+def test_what_values_forbid_is_raised_at_the_call():
+    """Checks of values run at the call: of what the graph computes, only what they name is computed for them."""
+    backend, line = Backend(), []
+
+    def look_up(table, index, shift):
+        table = table * 2
+        if shift:
+            index = index + shift
+        line.append("before")
+        rows = kindling.nn.functional.embedding(index, table)
+        line.append("after")
+        return rows + 1
+
+    compiled = kindling.compile(look_up, backend=backend)
+    table, index = kindling.arange(6.0).view(3, 2), kindling.tensor([2, 0])
+    assert kindling.equal(compiled(table, index, 0), look_up(table, index, 0)) and len(backend.graphs) == 1
+    line.clear()
+    with pytest.raises(IndexError, match="index out of range in self"):
+        compiled(table, kindling.tensor([3]), 0)
+    assert line == ["before"]
+    backend.graphs.clear()
+    assert kindling.equal(compiled(table, kindling.tensor([0, 1]), 1), look_up(table, kindling.tensor([1, 2]), 0))
+    assert len(backend.graphs) == 2     # the index that the graph computes was needed
+    with pytest.raises(RuntimeError, match="index 3 is out of bounds for dimension 0 with size 3"):
+        kindling.compile(lambda x, i: x.gather(0, i).relu(), backend=backend)(kindling.ones(3), kindling.tensor([3]))
+
+
+def test_draws_that_nobody_wants_move_the_stream_and_compute_nothing():
+    def function(x):
+        kindling.rand(5, dtype=kindling.float64)
+        kindling.empty(3).uniform_()
+        return x.shape
+
+    backend = Backend()
+    compiled = kindling.compile(function, backend=backend)
+    kindling.manual_seed(3)
+    function(kindling.ones(2))
+    wanted = kindling.rand(4)
+    kindling.manual_seed(3)
+    compiled(kindling.ones(2))
+    assert kindling.equal(kindling.rand(4), wanted)
+    unknown = kindling.compile(lambda: kindling.randn(5).shape, backend=backend)
+    kindling.manual_seed(3)
+    kindling.randn(5)
+    wanted = kindling.rand(4)
+    kindling.manual_seed(3)
+    unknown()
+    assert kindling.equal(kindling.rand(4), wanted)

@@ -32,10 +32,12 @@ KERNEL_BUILD_LIMIT = 120
 PACKAGE_LIMIT = 8_000_000
 WHOLE_LIMIT = 36 * MEGABYTE
 
-# Places in operators/ that ask whether a tensor is meta, and compositions that batched tensors go through slice by slice. Both only
+# Places in operators/ that ask whether a tensor is meta, and compositions that batched tensors go through slice by slice. All three only
 # fall.
 META_LIMIT = 43
 SLICES_LIMIT = 18
+# Compositions and derivatives that ask tensors for sizes as numbers, or take them so: what is recorded of them holds for these sizes alone.
+SIZES_LIMIT = 257
 
 # How often core and autograd name operators, which they do to call one. It only falls.
 OPERATORS_NAMED = {
@@ -467,6 +469,24 @@ def test_operators_are_named_where_they_are_declared():
             if count:
                 found[str(path.relative_to(ROOT))] = count
     assert {place: count for place, count in found.items() if count > OPERATORS_NAMED.get(place, 0)} == {}
+
+
+def inside(text, word):
+    """What stands in the brackets behind each `word`."""
+    for match in re.finditer(rf"\b{word}\(", text):
+        end, depth = match.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        yield text[match.end():end]
+
+
+def test_sizes_that_are_numbers():
+    """Compositions and derivatives that take sizes as such (core/size.h) can be recorded for all sizes. The others only grow fewer."""
+    bodies = [body for path in (ROOT / "operators").rglob("*.cpp") for word in ("composition", "derivative")
+              for body in inside(re.sub(r"//.*", "", path.read_text()), word)]
+    assert len(bodies) > 800
+    assert sum(bool(re.search(r"(\.|->)(size|sizes|numel)\(|\bIntList \w+_sizes\b", body)) for body in bodies) <= SIZES_LIMIT
 
 
 def test_kernels_have_a_result_rule():

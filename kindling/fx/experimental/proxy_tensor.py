@@ -1,9 +1,11 @@
 """Graphs of operators: a function runs on its arguments, and what it calls below autograd is written down."""
+import contextlib
 import functools
 import inspect
 import operator
 
 import kindling as torch
+from kindling import _C
 from kindling.fx._lazy_graph_module import _make_graph_module
 from kindling.fx._symbolic_trace import PH, Tracer
 from kindling.fx.node import Node
@@ -44,6 +46,7 @@ class _Recorder(TorchDispatchMode):
     def __init__(self, tracer, table):
         super().__init__()
         self.tracer, self.table = tracer, table
+        self.sizes = None       # who knows sizes as symbols, where they are traced so
         self.by_id, self.by_place = {}, {}
 
     @staticmethod
@@ -64,7 +67,9 @@ class _Recorder(TorchDispatchMode):
         return found[1] if found else None
 
     def fetched(self, value):
-        """A tensor as the node that gave it, or as a constant of the module."""
+        """A tensor as the node that gave it, or as a constant of the module; a size as its node."""
+        if self.sizes and isinstance(value, torch.SymInt):
+            return self.sizes.nodes[value.node.symbol]
         if not isinstance(value, torch.Tensor):
             return value
         node = self.node_of(value)
@@ -73,7 +78,7 @@ class _Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if func in self.table:
-            with self:
+            with self, self.sizes or contextlib.nullcontext():
                 result = self.table[func](*args, **kwargs)
             if result is not NotImplemented:
                 return result
@@ -84,7 +89,8 @@ class _Recorder(TorchDispatchMode):
             result = func(*args, **kwargs)
             self.track(result, self.node_of(args[0]))
             return result
-        result = func(*args, **kwargs)
+        plain = tree_map(self.sizes.value, (args, kwargs)) if self.sizes else (args, kwargs)
+        result = func(*plain[0], **plain[1])
         if result is not None and not isinstance(result, (torch.Tensor, tuple, list)):
             return result       # a question about dtypes or sizes: no step of the program
         nodes = tree_map(self.fetched, (args, kwargs))
@@ -135,8 +141,9 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
             _allow_fake_constant=False, _error_on_data_dependent_ops=True, record_stack_traces=False):
     """A function that runs `f` on its arguments and gives the operators it called, as a graph module for arguments of these shapes.
 
-    Those of gradients too. `decomposition_table`: {operator: function} to be called in its place. `tracing_mode`: "real" or "fake";
-    symbolic shapes are not there.
+    Those of gradients too. `decomposition_table`: {operator: function} to be called in its place. `tracing_mode`: "real", "fake", or
+    "symbolic": then sizes are values of the graph, as far as what is called goes on with them, and `shape_env.guards` of what comes back
+    says for which sizes it holds.
 
     >>> from torch.fx.experimental.proxy_tensor import make_fx
     >>> print(make_fx(lambda x: x.sin() + 1)(torch.ones(2)).code.strip())
@@ -144,30 +151,47 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
         sin = torch.ops.aten.sin.default(x_1);  x_1 = None
         add = torch.ops.aten.add.Tensor(sin, 1);  sin = None
         return add
+    >>> graph = make_fx(lambda x: x.flatten(1), tracing_mode="symbolic")(torch.ones(2, 3, 4))
+    >>> graph(torch.ones(5, 6, 7)).shape, graph.shape_env.guards
+    (torch.Size([5, 42]), [])
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"tracing_mode must be one of ['real', 'fake', 'symbolic'], got {tracing_mode}")
-    if tracing_mode == "symbolic":
-        raise NotImplementedError("make_fx: symbolic shapes come with compilation; tracing_mode='real' traces for the shapes of the arguments")
 
     @functools.wraps(f, assigned=tuple(name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(f, name)))
     def wrapped(*args):
         tracer = PythonKeyTracer()
         recorder = _Recorder(tracer, decomposition_table or {})
         func = _named(f, len(args))
+        modes = [_NoValues(recorder), recorder]
+        if tracing_mode == "symbolic":
+            from kindling.fx.experimental._sizes import Sizes
+            sizes = recorder.sizes = Sizes(recorder, tracer)
+            modes.append(sizes)
 
         def body(*proxies):
             for value, proxy in zip(tree_leaves(args), tree_leaves(proxies)):
                 if isinstance(value, torch.Tensor) and isinstance(proxy, Proxy):
                     recorder.track(value, proxy.node)
-            with _NoValues(recorder), recorder:
+            with contextlib.ExitStack() as stack:
+                for mode in modes:
+                    stack.enter_context(mode)
                 out = func(*args)
-            return tree_map(lambda value: Proxy(recorder.fetched(value), tracer) if isinstance(value, torch.Tensor) else value, out)
+            return tree_map(lambda value: Proxy(recorder.fetched(value), tracer) if isinstance(value, (torch.Tensor, torch.SymInt)) else value, out)
 
         body.__wrapped__ = func
         body.__annotations__ = getattr(func, "__annotations__", {})
-        graph = tracer.trace(body, concrete_args=tuple(tree_map(lambda _: PH, args)))
-        return _make_graph_module(tracer.root, graph, getattr(f, "__name__", type(f).__name__))
+        outer = _C._record_sizes(None)      # of a trace that this one is made in
+        try:
+            graph = tracer.trace(body, concrete_args=tuple(tree_map(lambda _: PH, args)))
+        finally:
+            _C._record_sizes(outer)
+        module = _make_graph_module(tracer.root, graph, getattr(f, "__name__", type(f).__name__))
+        if recorder.sizes:
+            recorder.sizes.drop_unused(module.graph)
+            module.recompile()
+            module.shape_env = recorder.sizes.env
+        return module
 
     del wrapped.__wrapped__
     return wrapped
