@@ -105,6 +105,7 @@ class Strategy:
         if self.config:
             keywords["options"] = self.get_compiler_config()
         compiler = Compiler(backend, keywords)
+        compiler.dynamic = self.dynamic is True
 
         def captured(*arguments, **keywords):
             return compiler(function, arguments, keywords)

@@ -28,8 +28,13 @@ static bool number_of(PyObject* object, Value& value) {
         return true;
     }
     Scalar scalar;
-    if (!scalar_of_object(object, scalar)) return false;
-    value = Value(scalar);
+    if (scalar_of_object(object, scalar)) {
+        value = Value(scalar);
+        return true;
+    }
+    Size size;
+    if (!symbol_of(object, size)) return false;
+    value = Value(size);
     return true;
 }
 

@@ -5,6 +5,7 @@ guarded: Python runs at every call, and each operator below autograd is written 
 value is needed, or at the end of the call, what was written down is looked up among the graphs that the backend has made something
 of. So a program may branch on values: it then has several graphs, each right.
 """
+import contextlib
 import functools
 import operator
 import threading
@@ -31,12 +32,26 @@ def reset():
         each.made.clear()
 
 
+@contextlib.contextmanager
+def _unrecorded():
+    """While in it sizes of this thread are numbers."""
+    before = _C._record_sizes(None)
+    try:
+        yield
+    finally:
+        _C._record_sizes(before)
+
+
 class _Input(tuple):
     """The number of an input of the graph, where a tensor stood."""
 
 
 class _Result(tuple):
     """(step, which of its results or None), where a tensor stood."""
+
+
+class _Size(tuple):
+    """(function, arguments) that give a size, where one stood: `sym_size` of a tensor, or arithmetic."""
 
 
 class _Step:
@@ -63,6 +78,13 @@ def _value_facts(func):
     return _C._value_facts(func._core, func._raw)
 
 
+def _looks(tensor):
+    """A header whose sizes may be others, but for 0 and 1."""
+    if min(tensor.shape, default=0) < 2 or not tensor.is_contiguous():
+        return _header(tensor)
+    return f"{tensor.dim()} {tensor.dtype}"
+
+
 def _header(tensor):
     return f"{tuple(tensor.shape)}{tensor.stride()}{tensor.dtype}"
 
@@ -70,6 +92,7 @@ def _header(tensor):
 class Compiler:
     """A backend for one compiled function, and what it has made so far: {what was written down: what to call}."""
 
+    dynamic = False     # whether sizes are values of a graph, which then serves others too
     limit = None        # how many graphs are made something of; None: torch._dynamo.config.recompile_limit
     every = weakref.WeakSet()
 
@@ -85,7 +108,7 @@ class Compiler:
         capture = _capturing.by = _Capture(self)
         self.breaks.clear()
         try:
-            with capture:
+            with capture, capture.symbols(args, kwargs):
                 result = function(*args, **kwargs)
         except BaseException:
             capture.finish(quietly=True)
@@ -125,11 +148,14 @@ class _Capture(TorchDispatchMode):
         self.compiler = compiler
         self.lock = threading.RLock()               # another thread may need a value
         self.ends = False
+        self.sizes, self.given = None, {}           # where sizes are symbols: tensors that the call was given, by id
         self.forget()
         self.queue = _C._put_off(self.compute)
 
     def forget(self):
-        self.steps, self.inputs, self.places, self.bases = [], [], {}, {}
+        self.steps, self.inputs, self.places, self.bases, self.shapes = [], [], {}, {}, {}
+        if self.sizes:
+            self.sizes.forget()
         self.writes, self.draws = False, 0
 
     def finish(self, quietly=False):
@@ -140,12 +166,34 @@ class _Capture(TorchDispatchMode):
             if not quietly:
                 raise
 
+    # ---- sizes as symbols (kindling/fx/experimental/_sizes.py)
+
+    def symbols(self, args, kwargs):
+        """While the function runs its sizes are recorded, if they are to be values of the graph."""
+        if not self.compiler.dynamic:
+            return contextlib.nullcontext()
+        from kindling.fx.experimental._sizes import Sizes
+        self.given = {id(each): each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)}
+        self.sizes = Sizes(self, lambda function, parts, name: _Size((function, parts)))
+        return self.sizes
+
+    def node_of(self, tensor):
+        """What stands for a tensor whose sizes may be others in another call. Sizes of 0 and 1 are numbers, as in PyTorch."""
+        if id(tensor) in self.shapes:
+            return self.shapes[id(tensor)][1]
+        if not self.can_hold(None, [tensor]) or min(tensor.shape, default=0) < 2:
+            return None
+        return self.reference(tensor) if id(tensor) in self.given or self.place(tensor) in self.places else None
+
+    def track(self, shape, node):
+        self.shapes[id(shape)] = shape, node
+
     # ---- writing down
 
     @staticmethod
     def can_hold(func, tensors):
         """Whether a graph can have this call: the shapes of its results do not follow from values, and its tensors are plain ones."""
-        if {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output, torch.Tag.inplace_view} & set(func.tags):
+        if func and {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output, torch.Tag.inplace_view} & set(func.tags):
             return False
         return all(type(each) in (torch.Tensor, torch.nn.Parameter) and each.layout == torch.strided and each.device.type == "cpu"
                    and not each.is_conj() and not each.is_neg() and not each.is_quantized for each in tensors)
@@ -153,10 +201,14 @@ class _Capture(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
+        sized = args, kwargs
+        if self.sizes:
+            args, kwargs = tree_map(self.sizes.value, sized)
         with self.lock:
             if any(each.dim() == 0 and self.queue.number(each) is not None for each in tensors):
                 func, args, tensors = self.with_numbers(func, args)
-            written = self.write_down(func, args, kwargs, tensors) if self.can_hold(func, tensors) else None
+                sized = args, kwargs
+            written = self.write_down(func, args, kwargs, tensors, sized) if self.can_hold(func, tensors) else None
             if written is not None:
                 return written[0]
             self.queue.run()
@@ -174,8 +226,8 @@ class _Capture(TorchDispatchMode):
                 func = other
         return func, args, [each for each in tree_flatten(args)[0] if isinstance(each, torch.Tensor)]
 
-    def write_down(self, func, args, kwargs, tensors):
-        """(what the call gives,), or None where it has to run."""
+    def write_down(self, func, args, kwargs, tensors, sized):
+        """(what the call gives,), or None where it has to run. `sized`: the arguments with SymInts among them."""
         arguments, results = func._schema.arguments, func._schema.returns
         draws = torch.Tag.nondeterministic_seeded in func.tags
         if draws and any(isinstance(each, torch.Generator) for each in (*args, *kwargs.values())):
@@ -213,7 +265,8 @@ class _Capture(TorchDispatchMode):
             self.check_values(func, checked, args, kwargs)
         references = [self.reference(each) for each in tensors]
         by_id = {id(tensor): reference for tensor, reference in zip(tensors, references)}
-        replaced = tree_map(lambda value: by_id[id(value)] if isinstance(value, torch.Tensor) else value, (args, kwargs))
+        part = self.sizes.part if self.sizes else lambda value: value
+        replaced = tree_map(lambda value: by_id[id(value)] if isinstance(value, torch.Tensor) else part(value), sized)
         number = len(self.steps)
         self.steps.append(_Step(func, *replaced, known))
         if draws:
@@ -294,14 +347,15 @@ class _Capture(TorchDispatchMode):
 
     def compute(self):
         """Fills all memory that was written down. Called under the queue's lock, when somebody needs a value."""
-        with self.lock, _disable_current_modes(), torch.no_grad():
+        with self.lock, _disable_current_modes(), torch.no_grad(), _unrecorded():
             wanted = [(slot, *base) for slot, base in self.bases.items() if self.queue.is_wanted(slot)]
             if not wanted and not self.writes and self.draws is not None:
                 _C._skip_draws(self.draws)          # nobody has what was computed: the stream goes on all the same
                 return self.forget()
             if not self.ends:
                 self.note("a value was needed")
-            key = "\n".join([*(each.text() for each in self.steps), *map(_header, self.inputs), *(_text(reference) for _, reference, _ in wanted)])
+            header = _looks if self.sizes else _header
+            key = "\n".join([*(each.text() for each in self.steps), *map(header, self.inputs), *(_text(reference) for _, reference, _ in wanted)])
             function = self.compiler.find(key, lambda: self.graph([reference for _, reference, _ in wanted]), self.inputs)
             values = function(*self.inputs)
             if isinstance(values, torch.Tensor):
@@ -378,7 +432,10 @@ class _Places:
             step, which = value
             self.nodes[value] = node = self.graph.call_function(operator.getitem, (self.calls[step], which))
             node.meta["val"] = self.steps[step].results[which]
-        if isinstance(value, (_Input, _Result)):
+        if isinstance(value, _Size) and value not in self.nodes:
+            function, parts = value
+            self.nodes[value] = self.graph.call_function(function, tuple(map(self.of, parts)))
+        if isinstance(value, (_Input, _Result, _Size)):
             return self.nodes[value]
         if type(value) in (tuple, list):
             return type(value)(map(self.of, value))

@@ -396,3 +396,54 @@ def test_draws_that_nobody_wants_move_the_stream_and_compute_nothing():
     kindling.manual_seed(3)
     unknown()
     assert kindling.equal(kindling.rand(4), wanted)
+
+
+def test_sizes_are_values_of_a_dynamic_graph():
+    """With dynamic=True a graph serves other sizes: they are its values. 0 and 1 are numbers, and so is what Python made one of."""
+    def function(x, weight):
+        rows = x.view(x.shape[0] * x.shape[1], -1) @ weight
+        mean = rows.sum(0) / rows.shape[0]
+        return mean, rows.unflatten(0, x.shape[:2]).flatten(1).relu(), kindling.zeros(x.size(1) + 1) + x.shape[2]
+
+    backend = Backend()
+    compiled = kindling.compile(function, backend=backend, dynamic=True)
+    for shape in ((2, 3, 4), (5, 2, 4), (3, 7, 4)):
+        x, weight = kindling.randn(shape), kindling.randn(4, 3)
+        for ours, wanted in zip(compiled(x, weight), function(x, weight), strict=True):
+            assert kindling.equal(ours, wanted)
+    assert len(backend.graphs) == 1 and backend.calls == 3 and "aten.sym_size.int" in backend.targets()
+    compiled(kindling.randn(1, 3, 4), kindling.randn(4, 3))
+    assert len(backend.graphs) == 2
+    static = Backend()
+    compiled = kindling.compile(lambda x: x.view(x.shape[0], 1) * 2, backend=static)
+    for size in (2, 3):
+        compiled(kindling.ones(size))
+    assert len(static.graphs) == 2 and static.targets() == ["aten.view.default", "aten.mul.Tensor"]
+
+    def branch(x):
+        return x * 2 if x.shape[0] > 3 else x.view(int(x.shape[0]), 1) + 1
+
+    backend = Backend()
+    compiled = kindling.compile(branch, backend=backend, dynamic=True)
+    for size in (4, 5, 9, 2, 3, 2):
+        x = kindling.arange(float(size))
+        assert kindling.equal(compiled(x), branch(x))
+    assert len(backend.graphs) == 3     # one for all from 4 on, one for each number that was asked for
+    assert type(kindling.ones(3).shape[0]) is int
+
+
+def test_sizes_of_a_graph_that_has_ended():
+    def function(x):
+        rows = x.shape[0]
+        y = (x * 2).flatten()
+        if y.sum() > 0:                     # the graph ends here
+            y = y.view(rows, -1) + rows     # a number in the next one
+        y.requires_grad_()
+        (grad,) = kindling.autograd.grad((y * y).sum(), y)
+        return grad
+
+    backend = Backend()
+    compiled = kindling.compile(function, backend=backend, dynamic=True)
+    for shape in ((2, 3), (4, 5), (4, 2), (2, 3)):
+        x = kindling.rand(shape)
+        assert kindling.equal(compiled(x), function(x))

@@ -148,3 +148,28 @@ def test_decompositions_see_symbols():
     table = {kindling.ops.aten.relu.default: lambda x: x.new_zeros(x.shape[0], 1) + x}
     graph = make_fx(lambda x: x.relu(), table, tracing_mode="symbolic")(kindling.ones(4, 2))
     assert graph(kindling.ones(3, 2)).tolist() == [[1.0, 1.0]] * 3
+
+
+def test_operators_take_sizes():
+    """As make_fx asks modes for functions, its calls do not come by the signs; those under a dispatch mode alone do."""
+    from kindling import _C
+    from kindling.fx.experimental._sizes import Sizes
+
+    made = []
+
+    class Recorder:
+        def node_of(self, tensor):
+            return "x" if tensor is x else None
+
+        def track(self, shape, node):
+            raise AssertionError("nothing is saved here")
+
+    x = kindling.tensor([2.0, 3.0, 4.0])
+    with Sizes(Recorder(), lambda function, parts, name: made.append(name) or len(made)) as sizes:
+        rows = x.shape[0]
+        results = [x + rows, rows + x, x - rows, rows - x, x * rows, x / rows, rows / x, x // rows, x % rows, x ** rows, x > rows]
+    assert [each.tolist() for each in results] == [
+        [5, 6, 7], [5, 6, 7], [-1, 0, 1], [1, 0, -1], [6, 9, 12], pytest.approx([2 / 3, 1, 4 / 3]), pytest.approx([1.5, 1, 0.75]), [0, 1, 1],
+        [2, 0, 1], [8, 27, 64], [False, False, True]]
+    assert [guard.expr for guard in sizes.env.guards] == ["Eq(x.size(0), 3)"] and made == ["sym_size_int"]     # kernels take numbers
+    assert type(x.shape[0]) is int and _C._record_sizes(None) is None

@@ -39,14 +39,19 @@ class ShapeEnv:
 
 
 class Sizes:
-    """The symbols of one graph. ``recorder`` knows which node gave which tensor."""
+    """The symbols of one graph. ``recorder.node_of(tensor)`` is what gave a tensor, ``recorder.track(tensor, node)`` says so;
+    ``create(function, args, name)`` makes what stands for a size."""
 
-    def __init__(self, recorder, tracer):
-        self.recorder, self.tracer = recorder, tracer
-        self.env = ShapeEnv()
-        self.nodes, self.values, self.texts = {0: None}, {}, {}     # by symbol
+    def __init__(self, recorder, create):
+        self.recorder, self.create = recorder, create
         self.before = []
-        self.known = {}                             # how a symbol was made: which it is
+        self.forget()
+
+    def forget(self):
+        """The graph ends: what stands for a size of it is a number in the next."""
+        self.env = ShapeEnv()
+        self.nodes, self.values, self.texts = {}, {}, {}    # by symbol
+        self.known = {}                                     # how a symbol was made: which it is
 
     def __enter__(self):
         self.before.append(_C._record_sizes(self))
@@ -67,9 +72,8 @@ class Sizes:
         node = self.recorder.node_of(tensor)
         if node is None:
             return 0
-        create = self.tracer.create_node
-        return self._new((node, dim), lambda: create("call_function", torch.ops.aten.sym_size.int, (node, dim), {}, "sym_size_int"),
-                         tensor.size(dim), f"{node.name}.size({dim})")
+        return self._new((node, dim), lambda: self.create(torch.ops.aten.sym_size.int, (node, dim), "sym_size_int"), tensor.size(dim),
+                         f"{getattr(node, 'name', node)}.size({dim})")
 
     def stands_for(self, shape, tensor):
         node = self.recorder.node_of(tensor)
@@ -78,19 +82,25 @@ class Sizes:
 
     def step(self, name, *operands):
         """The symbol of an operation on numbers and SymInts, 0 where it is the same number whatever the sizes are."""
-        if name in ("add", "sub") and _is(operands[1], 0) or name in ("mul", "floordiv") and _is(operands[1], 1):
-            return _symbol(operands[0])
-        if name == "add" and _is(operands[0], 0) or name == "mul" and _is(operands[0], 1):
-            return _symbol(operands[1])
+        symbols, values = [self.symbol(each) for each in operands], [self.value(each) for each in operands]
+
+        def is_number(place, number):
+            return not symbols[place] and values[place] == number
+
+        if name in ("add", "sub") and is_number(1, 0) or name in ("mul", "floordiv") and is_number(1, 1):
+            return symbols[0]
+        if name == "add" and is_number(0, 0) or name == "mul" and is_number(0, 1):
+            return symbols[1]
+        if not any(symbols):
+            return 0
+        parts = tuple(self.nodes[symbol] if symbol else value for symbol, value in zip(symbols, values))
         function = _OPERATIONS[name]
-        value = function(*map(_value, operands))
-        nodes = [self.nodes[_symbol(each)] if _symbol(each) else _value(each) for each in operands]
-        return self._new((name, *(_symbol(each) or (_value(each),) for each in operands)),
-                         lambda: self.tracer.create_node("call_function", function, tuple(nodes), {}), value,
-                         f"{name}({', '.join(map(self.text, operands))})")
+        return self._new((name, *(symbol or (value,) for symbol, value in zip(symbols, values))), lambda: self.create(function, parts, None),
+                         function(*values), f"{name}({', '.join(map(self.text, operands))})")
 
     def decided(self, relation, a, b):
-        self.env.note(_RELATIONS[relation].format(self.text(a), self.text(b)))
+        if self.symbol(a) or self.symbol(b):
+            self.env.note(_RELATIONS[relation].format(self.text(a), self.text(b)))
 
     def symint(self, symbol, value):
         return torch.SymInt(SizeNode(self, symbol, value)) if symbol in self.nodes else value
@@ -100,33 +110,31 @@ class Sizes:
     @staticmethod
     def value(value):
         """The number of a SymInt, and anything else as it is."""
-        return _value(value)
+        return value.node.value if isinstance(value, torch.SymInt) else value
+
+    def symbol(self, value):
+        """The symbol of a SymInt; 0 of a number, and of a SymInt of a graph that has ended."""
+        node = value.node if isinstance(value, torch.SymInt) else None
+        return node.symbol if node and node.tracer is self and node.symbol in self.nodes else 0
+
+    def part(self, value):
+        """What stands for a SymInt, and anything else as it is."""
+        symbol = self.symbol(value)
+        return self.nodes[symbol] if symbol else self.value(value)
 
     def text(self, value):
-        symbol = _symbol(value)
-        return self.texts[symbol] if symbol else str(_value(value))
+        symbol = self.symbol(value)
+        return self.texts[symbol] if symbol else str(self.value(value))
 
     def drop_unused(self, graph):
         """Takes the nodes of sizes out of the graph that were asked for and not used."""
-        mine = {node.name for node in self.nodes.values() if node}
+        mine = {node.name for node in self.nodes.values()}
         for node in reversed(graph.nodes):
             if node.name in mine and not node.users:
                 graph.erase_node(node)
 
 
 _numbers = itertools.count(1)       # symbols outlive a trace, in what autograd has saved: no two traces share one
-
-
-def _is(value, number):
-    return not _symbol(value) and _value(value) == number
-
-
-def _symbol(value):
-    return value.node.symbol if isinstance(value, torch.SymInt) else 0
-
-
-def _value(value):
-    return value.node.value if isinstance(value, torch.SymInt) else value
 
 
 class SizeNode:
@@ -161,7 +169,7 @@ class SizeNode:
 
     def step(self, name, *others):
         operands = [each.public() for each in (self, *others)]
-        return SizeNode(self.tracer, self.tracer.step(name, *operands), _OPERATIONS[name](*map(_value, operands)))
+        return SizeNode(self.tracer, self.tracer.step(name, *operands), _OPERATIONS[name](*map(self.tracer.value, operands)))
 
     def add(self, other):
         return self.step("add", other)

@@ -69,7 +69,7 @@ class _Recorder(TorchDispatchMode):
     def fetched(self, value):
         """A tensor as the node that gave it, or as a constant of the module; a size as its node."""
         if self.sizes and isinstance(value, torch.SymInt):
-            return self.sizes.nodes[value.node.symbol]
+            return self.sizes.part(value)
         if not isinstance(value, torch.Tensor):
             return value
         node = self.node_of(value)
@@ -166,8 +166,8 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
         modes = [_NoValues(recorder), recorder]
         if tracing_mode == "symbolic":
             from kindling.fx.experimental._sizes import Sizes
-            sizes = recorder.sizes = Sizes(recorder, tracer)
-            modes.append(sizes)
+            recorder.sizes = Sizes(recorder, lambda function, args, name: tracer.create_node("call_function", function, args, {}, name))
+            modes.append(recorder.sizes)
 
         def body(*proxies):
             for value, proxy in zip(tree_leaves(args), tree_leaves(proxies)):
