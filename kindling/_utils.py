@@ -206,9 +206,13 @@ def _reduce_tensor(tensor, protocol=2):
     Returns (function, arguments). Backward hooks are not kept, as in torch. Raises NotImplementedError for layouts
     that cannot be written.
     """
-    if "_quantizer" in tensor.__dict__:
-        return _reduce_quantized(tensor)
-    function, args = _reduce_plain(tensor)
+    recorder = torch._C._record_sizes(None)       # a pickle holds numbers, where sizes are symbols, too
+    try:
+        if "_quantizer" in tensor.__dict__:
+            return _reduce_quantized(tensor)
+        function, args = _reduce_plain(tensor)
+    finally:
+        torch._C._record_sizes(recorder)
     state = _get_obj_state(tensor)
     if type(tensor) is torch.Tensor and not state:
         return function, args

@@ -13,7 +13,7 @@
 #include "kernels/library/products/sparse_product.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
-#include "operators/places.h"
+#include "operators/tensors/places.h"
 
 namespace kindling {
 namespace {

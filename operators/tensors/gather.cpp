@@ -9,7 +9,7 @@
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/loops.h"
-#include "operators/places.h"
+#include "operators/tensors/places.h"
 
 namespace kindling {
 namespace {

@@ -80,6 +80,12 @@ class Writer:
             self.fresh(draw.choice([f"{a}.transpose(0, -1)", f"{a}.reshape(-1)", f"{a}[..., ::2]", f"{a}[1:]", f"{a}.unsqueeze(0)", f"{a}[None]", f"{a}.view({a}.shape)",
                                     f"{a}.expand(2, *{a}.shape)", f"{a}.squeeze()", f"{a}.flip(0)", f"{a}.movedim(0, -1)", f"{a}[0]", f"{a}.t()", f"{a}.diagonal()",
                                     f"{a}.narrow(-1, 0, 1)", f"{a}.flatten()", f"{a}.detach()", f"{a}.contiguous()", f"{a}.clone()"]))
+            if draw.random() < 0.3:
+                a = self.names[-1]
+                self.fresh(draw.choice([f"{a}.view({a}.shape[0], -1)", f"{a}.reshape(-1, {a}.shape[-1])", f"{a} / {a}.shape[0]", f"{a} + {a}.numel()", f"{a}.flatten(1)",
+                                        f"{a}.unflatten(0, (-1, {a}.shape[0]))", f"{a}.repeat({a}.shape[-1] // 2, *[1] * ({a}.dim() - 1))", f"{a}.expand_as({b})",
+                                        f"{a} if {a}.size(0) > 3 else {a} * 2", f"{a}.chunk(2, -1)[0]", f"{a}[:{a}.shape[0] - 1]", f"torch.zeros({a}.shape) + {a}",
+                                        f"torch.arange({a}.size(-1)) * {a}.shape[0]", f"{a}.new_full({a}.shape[:1], {a}.shape[0] % 3)"]))
         elif kind < 73:
             self.say(draw.choice([f"{a}.add_({b})", f"{a}.mul_({self.number()})", f"{a}.copy_({b})", f"{a}.zero_()", f"{a}.fill_({self.number()})", f"{a}.relu_()",
                                   f"{a}.sub_({b}, alpha=2)", f"{a}[..., 0] = {self.number()}", f"{a}[1:] = {b}", f"{a}[0] += 1", f"{a}.clamp_(-1, 1)", f"{a}.sigmoid_()",
@@ -146,7 +152,7 @@ def reduce(name, x, dim, keep):
     return result if isinstance(result, torch.Tensor) else result[0]
 
 
-graphs = False
+graphs = dynamic = False
 
 
 def run(lines, deferred):
@@ -165,7 +171,7 @@ def run(lines, deferred):
                 errors.append((line, type(error).__name__, str(error)))
 
     if graphs and deferred:
-        program = torch.compile(program, backend=lambda graph, inputs: graph)
+        program = torch.compile(program, backend=lambda graph, inputs: graph, dynamic=dynamic)
     elif deferred:
         program = torch.compile(program)
     try:
@@ -251,7 +257,7 @@ def main():
     parser.add_argument("--most", type=int, default=5, help="stop after so many differences")
     parser.add_argument("--graphs", action="store_true")
     options = parser.parse_args()
-    global graphs
+    global graphs, dynamic
     graphs = options.graphs
     numbers = [options.only] if options.only is not None else range(options.first, options.first + options.count)
     torch.set_num_threads(1)
@@ -262,6 +268,7 @@ def main():
     before = _C._graph_counts()
     for number in numbers:
         _C._defer_from(0 if number % 4 else 100)      # in some programs small loops run at once, between those that are put off
+        dynamic = number % 2 == 1                       # sizes are values of the graph
         lines = Writer(options.seed, number).write()
         if options.only is not None:
             print("\n".join(lines), flush=True)

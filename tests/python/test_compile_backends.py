@@ -447,3 +447,11 @@ def test_sizes_of_a_graph_that_has_ended():
     for shape in ((2, 3), (4, 5), (4, 2), (2, 3)):
         x = kindling.rand(shape)
         assert kindling.equal(compiled(x), function(x))
+
+
+def test_a_pickle_holds_numbers():
+    import pickle
+
+    kept = []
+    kindling.compile(lambda x: kept.append(pickle.dumps(x * 2)), backend=Backend(), dynamic=True)(kindling.ones(2, 3))
+    assert pickle.loads(kept[0]).tolist() == [[2.0] * 3] * 2

@@ -1,4 +1,4 @@
-// operators/places.h: places that tensors of whole numbers name, for checks of values (`raises_by_value`).
+// operators/tensors/places.h: places that tensors of whole numbers name, for checks of values (`raises_by_value`).
 #pragma once
 #include <optional>
 

@@ -1,6 +1,6 @@
-// operators/places.cpp: places that tensors of whole numbers name.
+// operators/tensors/places.cpp: places that tensors of whole numbers name.
 // Compiled for size.
-#include "operators/places.h"
+#include "operators/tensors/places.h"
 
 #include "core/shape.h"
 #include "generated/functions.h"
