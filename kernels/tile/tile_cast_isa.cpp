@@ -39,31 +39,120 @@ template <class To> void cast_long(void* out, const void* a, int64_t n) {
     for (; i < n; i++) one(i);
     clear_upper_halves();
 }
+/// Bytes, 32 at a time: `make(from, x)` gives them as four vectors of eight integers, or eight of four, each 0 to 255, which are packed.
+/// Where it says no, and behind the last 32, `rest(to, from, n)` gives them.
+template <class From, class V, class Make, class Rest>
+KINDLING_INLINE void many_bytes(Make make, Rest rest, void* out, const void* a, int64_t n) {
+    constexpr int count = sizeof(Item<V>);
+    auto* to = static_cast<uint8_t*>(out);
+    const auto* from = static_cast<const From*>(a);
+    for (; n >= 32; n -= 32, to += 32, from += 32) {
+        V x[count];
+        if (!make(from, x)) [[unlikely]] {
+            rest(to, from, 32);
+            continue;
+        }
+        __m256i part[count];
+#pragma GCC unroll 8
+        for (int k = 0; k < count; k++) part[k] = bit_cast<__m256i>(x[k]);
+#pragma GCC unroll 4
+        for (int left = count / 2; left > 1; left /= 2)
+#pragma GCC unroll 4
+            for (int k = 0; k < left; k++) part[k] = _mm256_packus_epi32(part[2 * k], part[2 * k + 1]);
+        // Packing has put the lower halves of all vectors into one half, and the upper ones into the other.
+        const __m256i bytes = _mm256_packus_epi16(part[0], part[1]);
+        const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+        store(to, count == 8 ? _mm_unpacklo_epi16(low, high) : _mm_unpacklo_epi32(low, high));
+        store(to + 16, count == 8 ? _mm_unpackhi_epi16(low, high) : _mm_unpackhi_epi32(low, high));
+    }
+    rest(to, from, n);
+}
 #endif
 template <class To, class From> void cast(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+    const auto rest = [](void* to, const void* from, int64_t left) {
+        loop1<To, From>([](auto x) { return convert<To>(x); }, to, from, left);
+    };
 #if defined(__AVX2__) && !defined(__AVX512F__)
     if constexpr (std::is_same_v<From, int64_t> && std::is_floating_point_v<To>) return cast_long<To>(out, a, n);
+    if constexpr (sizeof(To) == 1 && sizeof(From) >= 4) {
+        using V = Vec<From, width / static_cast<int>(sizeof(From))>;
+        return many_bytes<From, V>(
+            [](const From* from, V* x) {
+#pragma GCC unroll 8
+                for (size_t k = 0; k < sizeof(From); k++) x[k] = load<V>(from + k * Lanes<V>::count) & 255;
+                return true;
+            },
+            rest, out, a, n);
+    }
+    if constexpr (std::is_same_v<To, uint32_t> && sizeof(From) == 8) {
+        auto* to = static_cast<char*>(out);
+        const auto* from = static_cast<const float*>(a);
+        for (; n >= 8; n -= 8, to += width, from += 16) // the lower halves of both vectors
+            store(to,
+                  _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8), 0x88)), 0xD8));
+        out = to, a = from;
+    }
 #endif
-    loop1<To, From>([](auto x) { return convert<To>(x); }, out, a, n);
+    rest(out, a, n);
 }
 /// To 8 or 16 bits by way of 64, whose lowest count. Numbers that fit 32 bits are quicker.
 template <class To, class From> void cast_short(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<To, From>(
-        [](auto x) {
-            const auto words = convert<int32_t>(x);
-            auto result = convert<To>(words);
-            if (anywhere(words == INT32_MIN)) [[unlikely]]
-                for (int i = 0; i < Lanes<decltype(x)>::count; i++) result[i] = static_cast<To>(static_cast<int64_t>(x[i]));
-            return result;
-        },
-        out, a, n);
+    const auto rest = [](void* to, const void* from, int64_t left) {
+        loop1<To, From>(
+            [](auto x) {
+                const auto words = convert<int32_t>(x);
+                auto result = convert<To>(words);
+                if (anywhere(words == INT32_MIN)) [[unlikely]]
+                    for (int i = 0; i < Lanes<decltype(x)>::count; i++) result[i] = static_cast<To>(static_cast<int64_t>(x[i]));
+                return result;
+            },
+            to, from, left);
+    };
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    if constexpr (sizeof(To) == 1) {
+        using V = Vec<int32_t, 8>;
+        return many_bytes<From, V>(
+            [](const From* from, V* x) {
+                V unfit{};
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; k++) {
+                    V words;
+                    if constexpr (sizeof(From) == 4) words = convert<int32_t>(load<Vec<From, 8>>(from + 8 * k));
+                    else {
+                        const auto half = [&](int i) { return bit_cast<__m128i>(convert<int32_t>(load<Vec<From, 4>>(from + 8 * k + i))); };
+                        words = bit_cast<V>(_mm256_set_m128i(half(4), half(0)));
+                    }
+                    unfit |= words == INT32_MIN;
+                    x[k] = words & 255;
+                }
+                return !anywhere(unfit);
+            },
+            rest, out, a, n);
+    }
+#endif
+    rest(out, a, n);
 }
 template <class From> TileFunction find_short(DType to) {
     if (category(to) >= 2 || item_size(to) > 2) return nullptr;
     return item_size(to) == 1 ? cast_short<uint8_t, From> : cast_short<uint16_t, From>;
 }
 template <class From> void truth(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
-    loop1<uint8_t, From>([](auto x) { return convert<uint8_t>(x != 0) & static_cast<uint8_t>(1); }, out, a, n);
+    const auto rest = [](void* to, const void* from, int64_t left) {
+        loop1<uint8_t, From>([](auto x) { return truth_of(x != 0); }, to, from, left);
+    };
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    if constexpr (sizeof(From) >= 4) {
+        using V = Vec<From, width / static_cast<int>(sizeof(From))>;
+        return many_bytes<From, Mask<V>>(
+            [](const From* from, Mask<V>* x) {
+#pragma GCC unroll 8
+                for (size_t k = 0; k < sizeof(From); k++) x[k] = (load<V>(from + k * Lanes<V>::count) == 0) + 1;
+                return true;
+            },
+            rest, out, a, n);
+    }
+#endif
+    rest(out, a, n);
 }
 template <class From> void complex_truth(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     const From* x = static_cast<const From*>(a);
