@@ -52,8 +52,9 @@ constexpr auto real_types = FloatingTypes{} + NarrowIntegers{} + Types<bool>{} +
 
 template <class K> struct Keys {
     ReadKeys<K> read;
-    size_t bytes;  // of an element
-    bool floating; // the greatest key is that of nan
+    size_t bytes;   // of an element
+    bool floating;  // the greatest key is that of nan
+    bool is_signed; // whole numbers below 0
     bool is_nan(K key) const { return floating && key == std::numeric_limits<K>::max(); }
     // Equality of the elements themselves: nan equals nothing.
     bool same(K a, K b) const { return a == b && !is_nan(a); }
@@ -68,8 +69,9 @@ template <class Run> void for_keys(DType dtype, const char* kernel, Run run) {
         if constexpr (sizeof(T) == 8) wide = read_keys<T>;
         else narrow = read_keys<T>;
     });
-    if (wide) run(Keys<uint64_t>{wide, 8, is_floating(dtype)});
-    else run(Keys<uint32_t>{narrow, item_size(dtype), is_floating(dtype)});
+    const bool floating = is_floating(dtype), is_signed = !floating && !is_unsigned(dtype) && dtype != DType::Bool;
+    if (wide) run(Keys<uint64_t>{wide, 8, floating, is_signed});
+    else run(Keys<uint32_t>{narrow, item_size(dtype), floating, is_signed});
 }
 
 inline const void* at(const void* base, int64_t element, size_t bytes) {
@@ -200,30 +202,54 @@ void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t coun
     });
 }
 
+// The elements of sorted pairs, `step` apart, from their keys. Keys forget the sign of a zero and which nan it was: these are in `kept`.
+template <class K>
+void put_elements(const Keys<K>& keys, const Pair<K>* pairs, K flip, const void* kept, void* to, int64_t step, int64_t count) {
+    by_size(keys.bytes, [&](auto unit) {
+        using T = decltype(unit);
+        if constexpr (sizeof(T) <= sizeof(K)) {
+            T* out = static_cast<T*>(to);
+            constexpr K sign = K{1} << (8 * sizeof(T) - 1);
+            if (!keys.floating) {
+                if (keys.is_signed) flip ^= K{1} << (8 * sizeof(K) - 1); // narrower elements lose it
+                for (int64_t i = 0; i < count; ++i) out[i * step] = static_cast<T>(pairs[i].key ^ flip);
+                return;
+            }
+            for (int64_t i = 0; i < count; ++i) {
+                const K key = pairs[i].key ^ flip;
+                if (key == sign || keys.is_nan(key)) out[i * step] = static_cast<const T*>(kept)[pairs[i].index];
+                else out[i * step] = static_cast<T>(key & sign ? key ^ sign : ~key);
+            }
+        }
+    });
+}
+
 template <class K>
 void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
+    const bool keeps = values && keys.floating;
+    const K flip = descending ? std::numeric_limits<K>::max() : 0;
     for_rows(rows, n * 8, [&](int64_t begin, int64_t end, auto place) {
         Scratch<Pair<K>> pairs(n), spare(n);
-        Scratch<char> kept(n * static_cast<int64_t>(keys.bytes));
+        Scratch<char> kept(keeps ? n * static_cast<int64_t>(keys.bytes) : 0);
         for (int64_t row = begin; row < end; ++row) {
             int64_t base = place(row);
             const void* from = at(input, base, keys.bytes);
             fill_pairs(keys, from, inner, n, descending, reinterpret_cast<K*>(spare.data), pairs.data);
-            if (values)
+            if (keeps)
                 in_pieces(n, [&](int64_t first, int64_t last) {
                     move_elements(keys.bytes, at(kept.data, first, keys.bytes), 1, from, inner, last - first,
                                   [&](int64_t i) { return first + i; });
                 });
             sort_pairs(pairs.data, spare.data, n);
-            if (values)
-                in_pieces(n, [&](int64_t first, int64_t last) {
-                    move_elements(keys.bytes, at(values, base + first * inner, keys.bytes), inner, kept.data, 1, last - first,
-                                  [&](int64_t i) { return static_cast<int64_t>(pairs[first + i].index); });
-                });
-            if (indices)
-                for (int64_t i = 0; i < n; ++i) indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
+            in_pieces(n, [&](int64_t first, int64_t last) {
+                if (values)
+                    put_elements(keys, pairs.data + first, flip, kept.data, at(values, base + first * inner, keys.bytes), inner,
+                                 last - first);
+                if (indices)
+                    for (int64_t i = first; i < last; ++i) indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
+            });
         }
     });
 }
