@@ -23,8 +23,11 @@ struct Run {
     }
 };
 
-void move(char* to, const char* from, int item) {
-    by_size(static_cast<size_t>(item), [&](auto unit) { std::memcpy(to, from, sizeof unit); });
+/// Elements begin to end of a row, one by one.
+using Edge = void (*)(char* to, const char* row, const int64_t* from, int64_t begin, int64_t end);
+template <class T> void copy_edge(char* to, const char* row, const int64_t* from, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+        std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), row + from[i] * static_cast<int64_t>(sizeof(T)), sizeof(T));
 }
 
 /// Calls each(row, where the row that it reads begins) for rows [begin, end) of the padded planes.
@@ -44,13 +47,15 @@ void pad(const Pads& p, int item, const void* in, void* out) {
     const int64_t n = p.to[2], row_bytes = n * item;
     const int64_t* from = p.from[2];
     const Run run(from, n);
+    Edge edge = nullptr;
+    by_size(static_cast<size_t>(item), [&](auto unit) { edge = copy_edge<decltype(unit)>; });
     parallel_for(0, p.planes * p.to[0] * p.to[1], 1 + parallel_bytes / row_bytes, [&](int64_t begin, int64_t end) {
         each_row(p, begin, end, [&](int64_t r, int64_t read) {
             const char* row = static_cast<const char*>(in) + read * item;
             char* to = static_cast<char*>(out) + r * row_bytes;
-            for (int64_t i = 0; i < run.first; i++) move(to + i * item, row + from[i] * item, item);
+            edge(to, row, from, 0, run.first);
             copy_bytes(to + run.first * item, row + from[run.first] * item, (run.end - run.first) * item);
-            for (int64_t i = run.end; i < n; i++) move(to + i * item, row + from[i] * item, item);
+            edge(to, row, from, run.end, n);
         });
     });
 }
