@@ -14,13 +14,29 @@ constexpr int64_t side_by_side = 64;
 template <class T>
 void advance_extreme(Scan scan, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at, int64_t steps,
                      int64_t* rows) {
-    T *best = static_cast<T*>(state), *to = static_cast<T*>(out);
+    T *first = static_cast<T*>(state), *to = static_cast<T*>(out);
     const T* x = static_cast<const T*>(values);
+    const bool most = scan == Scan::Max;
+    for (int64_t i = 0; i < n && at == 0; i++) first[i] = x[i], indices[i] = 0;
+    const auto advance = [most](T& best, int64_t& place, T each, int64_t here) {
+        if (most ? each < best : each > best) return;
+        if (best == best || each != each) best = each, place = here;
+    };
+    if (n == 1) { // in registers: what was stored would be waited for
+        T best = *first;
+        int64_t place = *indices;
+        for (int64_t k = 0; k < steps; k++) {
+            advance(best, place, x[k], at + k);
+            to[k] = best;
+            if (rows) rows[k] = place;
+        }
+        *first = best, *indices = place;
+        return;
+    }
     for (; steps > 0; steps--, at++, x += n, to += n) {
         for (int64_t i = 0; i < n; i++) {
-            bool taken = at == 0 || x[i] != x[i] || (best[i] == best[i] && (scan == Scan::Max ? x[i] >= best[i] : x[i] <= best[i]));
-            if (taken) best[i] = x[i], indices[i] = at;
-            to[i] = best[i];
+            advance(first[i], indices[i], x[i], at);
+            to[i] = first[i];
             if (rows) rows[i] = indices[i];
         }
         if (rows) rows += n;
@@ -48,21 +64,28 @@ struct Pair {
     double re, im;
 };
 
-void advance_lines(Scan scan, DType type, void* state, int64_t* indices, const void* values, void* out, int64_t n, int64_t at) {
+/// What a scan calls for each step, or null.
+TileFunction step_function(Scan scan, DType type) {
+    return scan == Scan::LogSumExp ? find_tile(Primitive::Logaddexp, is_complex(type) ? DType::Complex128 : DType::Float64).function
+                                   : nullptr;
+}
+void advance_lines(Scan scan, DType type, TileFunction add, void* state, int64_t* indices, const void* values, void* out, int64_t n,
+                   int64_t at) {
     bool first = at == 0;
     if (scan == Scan::Min || scan == Scan::Max) return advance_extremes(scan, type, state, indices, values, out, n, at, 1, nullptr);
     if (scan == Scan::LogSumExp) {
         // In double, whatever the value's dtype. A line starts with log 0.
         const bool pairs = is_complex(type), single = type == DType::Float32 || type == DType::Complex64;
-        TileFunction add = find_tile(Primitive::Logaddexp, pairs ? DType::Complex128 : DType::Float64).function;
-        const int64_t parts = pairs ? 2 * n : n;
+        const int64_t parts = pairs ? 2 * n : n, whole = pairs ? n : (n + 3) & ~int64_t{3};
         double wide[2 * side_by_side];
+        wide[0] = 0;
         double* s = static_cast<double*>(state);
         for (int64_t i = 0; i < parts; i++) {
             wide[i] = single ? static_cast<double>(static_cast<const float*>(values)[i]) : static_cast<const double*>(values)[i];
             if (first) s[i] = pairs && i % 2 ? 0.0 : -__builtin_inf();
         }
-        add(s, wide, s, nullptr, n, 0);
+        for (int64_t i = n; i < whole; i++) wide[i] = s[i] = 0; // the part of a vector would be copied to and fro
+        add(s, wide, s, nullptr, whole, 0);
         for (int64_t i = 0; i < parts; i++) {
             if (single) static_cast<float*>(out)[i] = static_cast<float>(s[i]);
             else static_cast<double*>(out)[i] = s[i];
@@ -123,21 +146,36 @@ void run_plain_scan(const LoopKernel& kernel, const LoopOperand& in, LoopOrder l
     const bool streams = simple && in.strides[kernel.scan_dim] == item;
     const int64_t together = !streams ? side_by_side : item < 4 ? 64 / item : 16;
     const int64_t blocks_across = (across + together - 1) / together;
+    const TileFunction step = step_function(kernel.scan, type);
     PlaneCopy copy = find_plane_copy(item), copy_places = find_plane_copy(8);
     ColumnScan column_scan = simple ? find_column_scan(kernel.scan == Scan::Prod, type) : nullptr;
     auto stride = [&](const LoopOperand& operand) { return lines.ndim ? operand.strides[lines.dims[lines.ndim - 1]] : 0; };
 
-    const bool whole = streams && !open && kernel.scan == Scan::Sum && lines.ndim <= 1 && out->strides[kernel.scan_dim] == item &&
+    constexpr int64_t most = 4096; // elements of a tile
+    const bool whole = streams && kernel.scan == Scan::Sum && lines.ndim <= 1 && out->strides[kernel.scan_dim] == item &&
                        stride(in) % item == 0 && stride(*out) % item == 0;
-    if (const LineSums line_sums = whole ? find_line_sums(type) : nullptr) {
+    const LineSums line_sums = whole ? find_line_sums(type) : nullptr;
+    if (line_sums && !open) {
         parallel(across, 1 + 16384 / length, [&](int64_t begin, int64_t end) {
             line_sums(static_cast<char*>(out->data) + begin * stride(*out), static_cast<const char*>(in.data) + begin * stride(in),
                       end - begin, length, stride(*out) / item, stride(in) / item);
         });
         return;
     }
+    if (line_sums && length <= most / 8 && stride(in) == length * item && stride(*out) == stride(in)) { // widened many lines at once
+        parallel(across, 1 + 16384 / length, [&](int64_t begin, int64_t end) {
+            RunArena arena;
+            float* values = arena.take<float>(most);
+            for (int64_t some; begin < end; begin += some) {
+                some = end - begin < most / length ? end - begin : most / length;
+                open(values, static_cast<const char*>(in.data) + begin * stride(in), nullptr, nullptr, some * length, 0);
+                line_sums(values, values, some, length, length, length);
+                close(static_cast<char*>(out->data) + begin * stride(in), values, nullptr, nullptr, some * length, 0);
+            }
+        });
+        return;
+    }
     parallel(lines.size / across * blocks_across, 1 + 16384 / (length * together), [&](int64_t begin, int64_t end) {
-        constexpr int64_t most = 4096;
         RunArena arena;
         char *copied = arena.take<char>(most * item), *values = open ? arena.take<char>(most * 4) : copied,
              *state = arena.take<char>(side_by_side * 16);
@@ -165,15 +203,15 @@ void run_plain_scan(const LoopKernel& kernel, const LoopOperand& in, LoopOrder l
                 else
                     for (int64_t k = 0; k < some; k++) {
                         char* row = values + k * n * static_cast<int64_t>(item_size(type));
-                        advance_lines(kernel.scan, type, state, indices, row, row, n, at + k);
+                        advance_lines(kernel.scan, type, step, state, indices, row, row, n, at + k);
                     }
                 if (close) close(copied, values, nullptr, nullptr, some * n, 0);
                 const Plane back{to + at * to_step, copied, {some, n}, {to_step, stride(*out)}, {n * item, item}};
                 copy(n == 1 ? turned(back) : back);
                 if (places) {
-                    const int64_t step = places->strides[kernel.scan_dim];
+                    const int64_t next = places->strides[kernel.scan_dim];
                     copy_places(
-                        {to_places + at * step, reinterpret_cast<char*>(index_rows), {some, n}, {step, stride(*places)}, {n * 8, 8}});
+                        {to_places + at * next, reinterpret_cast<char*>(index_rows), {some, n}, {next, stride(*places)}, {n * 8, 8}});
                 }
             }
         }
@@ -221,10 +259,11 @@ void run_scan(const LoopKernel& kernel) {
     if (shift) order.sizes[0] = length, order.dims[0] = kernel.scan_dim;
     for (int d = 0; d < lines.ndim; d++) order.sizes[d + shift] = lines.sizes[d], order.dims[d + shift] = lines.dims[d];
 
+    const TileFunction step = step_function(kernel.scan, type);
     int64_t blocks = (lines.size + side_by_side - 1) / side_by_side;
     parallel(blocks, 1 + 16384 / (length * side_by_side), [&](int64_t begin, int64_t end) {
         RunArena own;
-        TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 256, false, own);
+        TileRunner runner(program, order, kernel.operands + kernel.output_count, kernel.scalars, 256, TileRunner::AsTheyCome, own);
         Stream outputs[2];
         for (int k = 0; k < kernel.output_count; k++)
             outputs[k].set(kernel.operands[k].data, static_cast<int>(item_size(kernel.operands[k].type)), order.ndim, order.sizes,
@@ -244,7 +283,7 @@ void run_scan(const LoopKernel& kernel) {
                     std::memcpy(opened, tile, static_cast<size_t>(n * item));
                     tile = opened;
                 }
-                advance_lines(kernel.scan, type, state, indices, tile, values, n, at);
+                advance_lines(kernel.scan, type, step, state, indices, tile, values, n, at);
                 const void* from = values;
                 if (close) {
                     close(packed, values, nullptr, nullptr, n, 0);
