@@ -424,12 +424,15 @@ template <class O, class... A> struct LongLoop {
         const char* from[] = {static_cast<const char*>(given[I])...};
         const int64_t steps[] = {(splat >> I & 1 ? 0 : static_cast<int64_t>(sizeof(A)) * lanes)...};
         alignas(64) char copy[sizeof...(A) + 1][width];
-        const int64_t rest = n % lanes;
-        for (int64_t whole = n / lanes;; whole = 1) {
-            for (int64_t i = 0; i < whole; i++, to += sizeof(O) * lanes) {
-                store(to, f(load<Vec<A, lanes>>(from[I])...));
-                ((from[I] += steps[I]), ...);
-            }
+        // Unsigned, since g++ divides where it optimises for size, which takes as long as some rows. The test is at the end: it would
+        // take two jumps a turn.
+        const auto rest = static_cast<int64_t>(static_cast<uint64_t>(n) % lanes);
+        for (uint64_t whole = static_cast<uint64_t>(n) / lanes;; whole = 1) {
+            if (whole) do {
+                    store(to, f(load<Vec<A, lanes>>(from[I])...));
+                    to += sizeof(O) * lanes;
+                    ((from[I] += steps[I]), ...);
+                } while (--whole);
             if (rest == 0) return clear_upper_halves();
             if (target) break;
             ((from[I] = partial<A>(copy[I], from[I], rest)), ...);

@@ -55,7 +55,7 @@ template <class T> void fused(void* out, const void* a, const void* b, const voi
 
 // n counts parts: two per complex number
 template <class T> void complex_mul(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
-    loop2<T, T>(
+    long_loop2<T, T>(
         [](auto x, auto y) {
             using V = decltype(x);
             return complex_product<V>(x, y);
