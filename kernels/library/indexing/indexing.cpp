@@ -5,6 +5,7 @@
 
 #include "kernels/library/dtype_switch.h"
 #include "kernels/library/indexing/indexing_lines.h"
+#include "kernels/reductions/fold.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -181,11 +182,9 @@ const int64_t* find_outside(const int64_t* index, int64_t n, int64_t size) {
 }
 
 int64_t largest_index(const int64_t* index, int64_t n) {
-    int64_t largest[4] = {-1, -1, -1, -1}, every = 0, i = 0; // four chains of comparisons
-    for (; i + 4 <= n; i += 4)
-        for (int k = 0; k < 4; k++) largest[k] = std::max(largest[k], index[i + k]), every |= index[i + k];
-    for (; i < n; i++) largest[0] = std::max(largest[0], index[i]), every |= index[i];
-    return every < 0 ? every : std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+    int64_t largest = -1;
+    if (n) find_row_fold(Combine::Max, DType::UInt64)(&largest, index, 1, n); // of unsigned numbers, what is negative is the largest
+    return largest;
 }
 
 void count_indices(const int64_t* index, int64_t n, int64_t* counts) {
