@@ -65,8 +65,13 @@ template <class T> void gives_range(KernelCall& call, int64_t count, DType dtype
     const DType inner = std::is_same_v<T, double> ? DType::Float64 : DType::Int64;
     call.number(inner, start);
     call.number(inner, step);
+    call.choice(inner == DType::Float64 && count <= INT32_MAX);
 }
-constexpr auto counted = [](auto start, auto step) { return start + step * cast(step.builder()->index(0), step.dtype()); };
+/// Of few numbers the index is narrowed first: for 32 bits there is an instruction that converts vectors.
+constexpr auto counted = [](auto start, auto step, auto few) {
+    const Sym i = step.builder()->index(0);
+    return start + step * cast(few.flag() ? cast(i, DType::Int32) : i, step.dtype());
+};
 
 /// What a rule says of evenly spaced numbers: a, a + by, ... up to the middle, and from there on ..., b - by, b, as torch: the last
 /// number is exactly `b`. In half types each step rounds, in others product and sum together, if they are `fused`.
@@ -74,8 +79,9 @@ void spaces(KernelCall& call, std::complex<double> a, std::complex<double> b, st
             bool fused) {
     call.along(Sizes{steps}, 0, DType::None);
     for (const std::complex<double>& each : {a, b, by}) call.number(value_type(inner), each);
-    call.number(DType::Int64, steps - 1);
-    call.number(DType::Int64, steps / 2);
+    const DType counts = steps <= INT32_MAX ? DType::Int32 : DType::Int64; // twice as many to a vector, which converts them, too
+    call.number(counts, steps - 1);
+    call.number(counts, steps / 2);
     call.choice(static_cast<int64_t>(inner));
     call.choice(fused);
 }
@@ -85,14 +91,14 @@ void spaces_one(KernelCall& call, const Scalar& start) {
     if (!call.on_meta() && !(is_narrow(dtype) && start.is_real())) check_fits(start, dtype);
     call.along(Sizes{1}, 0, DType::None);
     for (int i = 0; i < 3; i++) call.number(value_type(dtype), immediate_of(start, dtype));
-    for (int i = 0; i < 2; i++) call.number(DType::Int64, 0);
+    for (int i = 0; i < 2; i++) call.number(DType::Int32, 0);
     call.choice(static_cast<int64_t>(DType::None));
     call.choice(false);
 }
 Sym spaced(const Sym& first, const Sym& end, const Sym& step, const Sym& last, const Sym& half, const Sym& dtype, const Sym& fused) {
     const DType inner = static_cast<DType>(dtype.integer());
     if (inner == DType::None) return first;
-    const Sym i = last.builder()->index(0);
+    const Sym i = cast(last.builder()->index(0), last.dtype());
     auto round = [&](const Sym& x) { return is_half(inner) ? cast(cast(x, inner), x.dtype()) : x; };
     auto from = [&](const Sym& start, const Sym& by, const Sym& count) {
         const Sym many = cast(count, start.dtype());
