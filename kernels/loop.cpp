@@ -130,7 +130,7 @@ int64_t tile_size(const TileProgram& program, int64_t largest) {
 }
 
 TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
-                       int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds, bool past_cache)
+                       int64_t largest_tile, Reading reading, RunArena& arena, const NativeFold* folds, bool past_cache, int64_t row)
     : program_(program), spread_arena_(&arena) {
     KINDLING_ASSERT(program.level_count == 1); // row reductions run in row kernels only
     tile_ = tile_size(program, largest_tile);
@@ -175,7 +175,8 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
             gathered_[stream_count_] = nullptr;
             stream_slots_[stream_count_++] = static_cast<int16_t>(i);
             // A broadcast row, the same for all rows: a tile of whole rows gathers it once.
-            if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 && stream.sizes[1] <= tile_ && fits_rows)
+            if (stream.mode == Stream::General && stream.ndim == 2 && stream.strides[0] == 0 && stream.sizes[1] <= tile_ &&
+                reading == ByRows)
                 tile_ = tile_ / stream.sizes[1] * stream.sizes[1];
             break;
         }
@@ -191,7 +192,7 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
         }
     }
     for (int s = 0; s < stream_count_; s++) row_reads_[s] = Any;
-    if (fits_rows) plan_rows();
+    if (reading != AsTheyCome) plan_rows(reading, row);
     if (folds) fold_native_ = find_native_folds(program, repeated_, folds, order.size);
     bool in_memory = true; // no input needs to be gathered into a tile
     for (int s = 0; s < stream_count_; s++) in_memory &= streams_[s].mode == Stream::Contiguous && streams_[s].base;
@@ -243,13 +244,13 @@ TileRunner::TileRunner(const TileProgram& program, const LoopOrder& order, const
     one_numbers(1);
 }
 
-void TileRunner::plan_rows() {
+void TileRunner::plan_rows(Reading reading, int64_t row) {
     for (int s = 0; s < stream_count_; s++) {
         const Stream& stream = streams_[s];
         const int16_t slot = stream_slots_[s];
         if (stream.mode != Stream::General || program_.slots[static_cast<size_t>(slot)].kind != TileSlot::Input) continue;
         const int64_t length = stream.sizes[stream.ndim - 1], stride = stream.strides[stream.ndim - 1];
-        if (stride == 0 && length >= 256) {
+        if (stride == 0 && length >= 96 && length % row == 0 && reading >= InRows) {
             // Only functions of two or three operands accept a broadcast scalar.
             bool fits = true;
             for (const TileStep& step : program_.steps)
@@ -259,13 +260,13 @@ void TileRunner::plan_rows() {
             row_reads_[s] = OneNumber;
             repeated_[slot] = 1;
             pointers_[slot] = spread_arena_->take<char>(splat_bytes);
-        } else if (stride != stream.item && stream.strides[stream.ndim - 2] == stream.item && length >= 64 &&
+        } else if (stride != stream.item && stride != 0 && stream.strides[stream.ndim - 2] == stream.item && length >= 64 &&
                    stream.sizes[stream.ndim - 2] >= 16 && length * stream.item <= 1 << 16) {
-            row_reads_[s] = Across;
+            row_reads_[s] = Turned;
             bands_[s] = {nullptr, nullptr, stream.item < 4 ? 64 / stream.item : 16, 0};
             bands_[s].memory = spread_arena_->take<char>(bands_[s].rows * length * stream.item);
         }
-        by_rows_ |= row_reads_[s] != Any;
+        by_rows_ |= row_reads_[s] == OneNumber || (row_reads_[s] == Turned && reading == ByRows);
     }
 }
 
@@ -277,19 +278,28 @@ int64_t TileRunner::within_rows(int64_t n) const {
     return n;
 }
 
-const char* TileRunner::read_across(Stream& stream, Band& band, int64_t n) {
+/// The next n elements: where the band has them, or in the buffer if they do not end there.
+const char* TileRunner::read_across(Stream& stream, Band& band, int64_t n, char* buffer) {
     const int last = stream.ndim - 1;
-    const int64_t length = stream.sizes[last], item = stream.item, column = stream.coordinates[last];
-    const char* row = stream.at - column * stream.strides[last];
-    // The address of a row's first element identifies the row.
-    if (row < band.first || row >= band.first + band.held * item) {
-        const int64_t left = stream.sizes[last - 1] - stream.coordinates[last - 1];
-        band.first = row;
-        band.held = left < band.rows ? left : band.rows;
-        find_plane_copy(stream.item)({band.memory, row, {band.held, length}, {length * item, item}, {item, stream.strides[last]}});
+    const int64_t length = stream.sizes[last], item = stream.item;
+    for (char* to = buffer;;) {
+        const int64_t column = stream.coordinates[last];
+        const char* row = stream.at - column * stream.strides[last];
+        // The address of a row's first element identifies the row.
+        if (row < band.first || row >= band.first + band.held * item) {
+            const int64_t left = stream.sizes[last - 1] - stream.coordinates[last - 1];
+            band.first = row;
+            band.held = left < band.rows ? left : band.rows;
+            find_plane_copy(stream.item)({band.memory, row, {band.held, length}, {length * item, item}, {item, stream.strides[last]}});
+        }
+        const int64_t at = (row - band.first) / item * length + column, some = band.held * length - at;
+        const char* from = band.memory + at * item;
+        stream.skip(some < n ? some : n);
+        if (to == buffer && some >= n) return from;
+        std::memcpy(to, from, static_cast<size_t>((some < n ? some : n) * item));
+        if ((n -= some) <= 0) return buffer;
+        to += some * item;
     }
-    stream.skip(n);
-    return band.memory + (row - band.first) * length + column * item;
 }
 
 void TileRunner::seek(int64_t flat) {
@@ -306,8 +316,8 @@ void TileRunner::read_inputs(int64_t n) {
         Stream& stream = streams_[s];
         int16_t slot = stream_slots_[s];
         if (row_reads_[s] != Any) [[unlikely]] {
-            if (row_reads_[s] == Across) {
-                pointers_[slot] = const_cast<char*>(read_across(stream, bands_[s], n));
+            if (row_reads_[s] == Turned) {
+                pointers_[slot] = const_cast<char*>(read_across(stream, bands_[s], n, buffers_[slot]));
             } else {
                 fill_splat(pointers_[slot], stream.at, stream.item);
                 stream.skip(n);
@@ -720,7 +730,7 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
         all_past_cache &= past_cache[k] && streams[k].mode == Stream::Contiguous && reinterpret_cast<uintptr_t>(streams[k].at) % 64 == 0 &&
                           program.slots[static_cast<size_t>(program.outputs[static_cast<size_t>(k)])].kind == TileSlot::Buffer;
     }
-    TileRunner runner(program, order, kernel.operands + outputs, kernel.scalars, 4096, true, arena, nullptr, all_past_cache);
+    TileRunner runner(program, order, kernel.operands + outputs, kernel.scalars, 4096, TileRunner::ByRows, arena, nullptr, all_past_cache);
     bool no_tiles = true;
     for (int k = 0; k < outputs; k++)
         no_tiles &= may_be_direct[k] && streams[k].mode == Stream::Contiguous && (!past_cache[k] || runner.writes_past_cache());

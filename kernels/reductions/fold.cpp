@@ -71,12 +71,14 @@ void fold_rows(const FoldPlan& plan) {
     for (int f = 0; f < plan.folder_count; f++) natively[f] = {plan.folders[f].combine, plan.folders[f].type};
     // Machine code runs row by row. For short rows that costs more than tiles do.
     if (n < 128 && !native_always()) natively = nullptr;
+    // What does not vary along these rows is broadcast, where a run is a row or a part of it.
+    const auto reading = n < 128 ? TileRunner::Across : TileRunner::InRows;
     if (n <= largest) {
         int64_t grain = 32768 / n + 1;
         parallel(plan.kept, grain, [&](int64_t begin, int64_t end) {
             RunArena arena;
-            TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, arena,
-                              n <= tile_size(plan.program, largest) ? natively : nullptr);
+            TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, reading, arena,
+                              n <= tile_size(plan.program, largest) ? natively : nullptr, false, n);
             runner.seek(begin * n);
             if (runner.folds_natively()) {
                 char* folded = arena.take<char>(fold_result_bytes * plan.folder_count);
@@ -91,7 +93,7 @@ void fold_rows(const FoldPlan& plan) {
                     plan.folders[f].tidy(plan.folders[f].results[0] + begin * plan.folders[f].item, end - begin);
                 return;
             }
-            int64_t at_once = runner.tile() / n;
+            int64_t at_once = runner.by_rows() && runner.tile() >= n ? 1 : runner.tile() / n;
             char* states = arena.take<char>((at_once ? at_once : 1) * 32);
             char* whole = at_once ? nullptr : arena.take<char>(n * 16 * plan.folder_count);
             for (int64_t m = begin; m < end;) {
@@ -132,7 +134,7 @@ void fold_rows(const FoldPlan& plan) {
     char* states = arena.take<char>(plan.kept * parts * stride);
     parallel(plan.kept * parts, 1, [&](int64_t begin, int64_t end) {
         RunArena own;
-        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own, natively);
+        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, reading, own, natively, false, n);
         int64_t tile = runner.tile();
         char* folded = own.take<char>(fold_result_bytes * plan.folder_count);
         struct State {

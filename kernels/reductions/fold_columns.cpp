@@ -191,7 +191,8 @@ static void fold_one_block(const FoldPlan& plan) {
         std::optional<TileRunner> runner;
         std::optional<LaneRows::Runner> lane_runner;
         if (natively) lane_runner.emplace(lane_rows, own);
-        else if (!all_plain) runner.emplace(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, false, own);
+        else if (!all_plain)
+            runner.emplace(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, TileRunner::AsTheyCome, own);
         char** lanes = own.take<char*>(plan.folder_count);
         for (int f = 0; f < plan.folder_count; f++) lanes[f] = own.take<char>(fold_lanes * width * plan.folders[f].item);
         const char** lane_sources = own.take<const char*>(plan.folder_count * fold_lanes);
@@ -419,7 +420,7 @@ void fold_places_in_columns(FoldPlan& plan) {
     const int64_t at_once = tile / columns < 1 ? 1 : tile / columns < n ? tile / columns : n;
     parallel((columns + tile - 1) / tile, 1 + 65536 / (n * tile), [&](int64_t begin, int64_t end) {
         RunArena own;
-        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, tile, false, own);
+        TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, tile, TileRunner::AsTheyCome, own);
         alignas(64) uint8_t hits[largest + 8], nan[largest];
         struct Search {
             int64_t missing;

@@ -25,11 +25,15 @@ struct LoopOrder {
 /// decides what happens to the tiles of the outputs.
 class TileRunner {
 public:
+    /// How it minds rows of an input: not at all; transposed ones are read several at once; and, in addition, row-invariant ones are
+    /// broadcast. Of these, InRows is for runs that lie within `row` elements, counted from the first, and ByRows for runs as long as
+    /// `within_rows` says, with tiles that may be a multiple of a broadcast row.
+    enum Reading : uint8_t { AsTheyCome, Across, InRows, ByRows };
     /// `inputs` are the expression's. Strides of the kernel's dimensions are read through `order`. The tile is a power
-    /// of two from 256 to `largest_tile`. If it `fits_rows`, it may be a multiple of a broadcast row instead.
-    /// `past_cache`: outputs that steps write directly may use streaming stores.
+    /// of two from 256 to `largest_tile`. `past_cache`: outputs that steps write directly may use streaming stores.
     TileRunner(const TileProgram& program, const LoopOrder& order, const LoopOperand* inputs, const Immediate* scalars,
-               int64_t largest_tile, bool fits_rows, RunArena& arena, const NativeFold* folds = nullptr, bool past_cache = false);
+               int64_t largest_tile, Reading reading, RunArena& arena, const NativeFold* folds = nullptr, bool past_cache = false,
+               int64_t row = 1);
 
     int64_t tile() const { return tile_; }
     /// How many elements one run may have if steps write all outputs directly. It is more than a tile if machine code
@@ -38,9 +42,9 @@ public:
     /// Outputs are written by streaming stores. They must be written directly, begin at multiples of 64 bytes, or be
     /// unused.
     bool writes_past_cache() const { return writes_past_cache_; }
-    /// How many of the next n elements may be run at once. If the runner `fits_rows`, row-invariant and transposed
-    /// inputs are read row by row.
+    /// How many of the next n elements may be run at once.
     int64_t within_rows(int64_t n) const;
+    bool by_rows() const { return by_rows_; }
     void seek(int64_t flat);
     /// Loads the next n elements (at most tile() or longest()) and runs the steps. `direct` has a pointer per output,
     /// or null; the step of that output may write there.
@@ -66,15 +70,15 @@ private:
     const char** gathered_; // one per stream: what its buffer holds
 
     /// How a stream is read where tiles are parts of rows.
-    enum RowRead : uint8_t { Any, OneNumber, Across };
+    enum RowRead : uint8_t { Any, OneNumber, Turned };
     /// Some adjacent rows of a transposed operand, gathered so that each is contiguous.
     struct Band {
         char* memory;
         const char* first;
         int64_t rows, held;
     };
-    void plan_rows();
-    const char* read_across(Stream& stream, Band& band, int64_t n);
+    void plan_rows(Reading reading, int64_t row);
+    const char* read_across(Stream& stream, Band& band, int64_t n, char* buffer);
     RowRead* row_reads_; // one per stream
     Band* bands_;
     bool by_rows_ = false; // any is not Any
