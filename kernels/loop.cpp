@@ -605,7 +605,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     const auto every_second = [&](int k) { return sides[k].read == Gather && sides[k].strides[order.dims[last]] == 2 * sides[k].item; };
     const bool paired = count == 2 && every_second(0) && every_second(1) && sides[0].item == sides[1].item;
     // Short rows cost more one by one than gathered into a tile, many at once.
-    if (n < (gathers ? 128 : numbers ? 32 : 256) || splat == (1u << count) - 1) return false;
+    if (n < (gathers ? 128 : numbers ? 80 : 256) || splat == (1u << count) - 1) return false;
     const bool past_cache = passes_cache(order.size * step.item_size, read_bytes(kernel, order)) && [&] {
         for (int k = 0; k < count; k++)
             if (sides[k].data == out.data) return false;

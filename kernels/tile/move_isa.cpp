@@ -237,7 +237,15 @@ template <class T> struct Mover {
         } else if constexpr (sizeof(T) <= 8) {
             constexpr auto order = std::make_integer_sequence<int, lanes>();
             if (from_inner == 0) {
-                for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0]) {
+                int64_t o = 0;
+                // Short rows side by side: whole vectors, of which the next row overwrites what is too much.
+                if (inner <= 8 * lanes && p.to_strides[0] == inner * item)
+                    for (; (outer - o - 1) * inner >= lanes; o++, to += inner * item, from += p.from_strides[0]) {
+                        T value;
+                        std::memcpy(&value, from, item);
+                        for (int64_t at = 0; at < inner; at += lanes) store(to + at * item, all<W>(value));
+                    }
+                for (; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0]) {
                     T value;
                     std::memcpy(&value, from, item);
                     W repeated = all<W>(value);
