@@ -61,11 +61,58 @@ bool fold_plain_rows(const FoldPlan& plan) {
     return true;
 }
 
+/// Adds up transposed rows of whole blocks, all of which are reduced: blocks of neighbouring rows are columns. False if this is another
+/// kernel.
+bool fold_turned_rows(const FoldPlan& plan) {
+    const Folder& folder = plan.folders[0];
+    if (!plan.program.steps.empty() || plan.folder_count != 1 || folder.combine != Combine::Sum || !folder.column_fold) return false;
+    const TileSlot& slot = plan.program.slots[static_cast<size_t>(plan.program.outputs[0])];
+    if (slot.kind != TileSlot::Input) return false;
+    RunArena arena;
+    Stream stream;
+    const LoopOperand& input = plan.inputs[slot.which];
+    stream.set(input.data, folder.item, plan.order.ndim, plan.order.sizes, ordered_strides(plan.order, input, arena),
+               arena.take<int64_t>(3 * plan.order.ndim + 1));
+    if (stream.mode != Stream::General || stream.strides[stream.ndim - 2] != folder.item) return false;
+    const int64_t length = stream.sizes[stream.ndim - 1], rows = stream.sizes[stream.ndim - 2], blocks = length / fold_block;
+    if (rows < fold_lanes || length % fold_block || plan.reduced % (rows * length)) return false;
+    char* sums = arena.take<char>(plan.order.size / fold_block * folder.item); // of the blocks, in order
+    parallel(plan.order.size / (rows * fold_block), 1 + 32768 / (rows * fold_block), [&](int64_t begin, int64_t end) {
+        RunArena own;
+        Stream at = stream;
+        at.coordinates = own.take<int64_t>(stream.ndim);
+        char* column = own.take<char>(rows * folder.item);
+        for (; begin < end; begin++) {
+            const int64_t first = begin / blocks * rows * length + begin % blocks * fold_block;
+            at.seek(first);
+            folder.column_fold(column, at.at, fold_block, rows, at.run_stride());
+            find_plane_copy(folder.item)(
+                {sums + first / fold_block * folder.item, column, {1, rows}, {0, blocks * folder.item}, {0, folder.item}});
+        }
+    });
+    const auto finish = [&](auto zero) {
+        using T = decltype(zero);
+        T* each = reinterpret_cast<T*>(sums);
+        for (int64_t row = 0, count; row < plan.kept; row++, each += plan.reduced / fold_block) {
+            // Neighbours first, and what is left over with the next: as PairwiseCounter does.
+            for (count = plan.reduced / fold_block; count > 1; count = (count + 1) / 2) {
+                for (int64_t k = 0; k < count / 2; k++) each[k] = each[2 * k] + each[2 * k + 1];
+                if (count % 2) each[count / 2] = each[count - 1];
+            }
+            reinterpret_cast<T*>(folder.results[0])[row] = each[0];
+        }
+        folder.tidy(folder.results[0], plan.kept);
+    };
+    if (folder.item == 4) finish(float{});
+    else finish(double{});
+    return true;
+}
+
 /// Reduces rows: the reduced dimensions are innermost. A task is one part of one row, or several whole rows.
 void fold_rows(const FoldPlan& plan) {
     constexpr int64_t largest = 2048;
     const int64_t n = plan.reduced;
-    if (fold_plain_rows(plan)) return;
+    if (fold_plain_rows(plan) || fold_turned_rows(plan)) return;
     RunArena fold_arena;
     NativeFold* natively = fold_arena.take<NativeFold>(plan.folder_count);
     for (int f = 0; f < plan.folder_count; f++) natively[f] = {plan.folders[f].combine, plan.folders[f].type};

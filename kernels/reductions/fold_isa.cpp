@@ -373,13 +373,13 @@ template <class Op, class T> struct Fold {
         }
     }
 
-    /// Reduces blocks down columns. Few rows are read a line of the cache at a time. Of more, or where less than a line is left, as many
-    /// columns go at once as a vector has lanes, or as the mask says. Then the 16 lanes of every column stay in registers, and some rows
-    /// are prefetched, since the hardware does not see a stream in 16 alternating loads.
+    /// Reduces blocks down columns. Few rows, or those far apart, are read a line of the cache at a time. Of others, or where less than a
+    /// line is left, as many columns go at once as a vector has lanes, or as the mask says. Then the 16 lanes of every column stay in
+    /// registers, and some rows are prefetched, since the hardware does not see a stream in 16 alternating loads.
     static void column_block(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride) {
         T* to = static_cast<T*>(out);
         const char* from = static_cast<const char*>(values);
-        if (constexpr int line = 64 / static_cast<int>(sizeof(T)); rows <= few_rows && columns >= line) {
+        if (constexpr int line = 64 / static_cast<int>(sizeof(T)); (rows <= few_rows || stride >= 1024) && columns >= line) {
             few(reinterpret_cast<char*>(to), from, rows, columns / line, stride);
             to += columns / line * line, from += columns / line * 64, columns %= line;
         }
