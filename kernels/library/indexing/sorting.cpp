@@ -125,6 +125,16 @@ template <class F> inline void in_pieces(int64_t n, F f) {
     }
 }
 
+// Each pair to the next place of its digit.
+template <class P, class Count> [[gnu::noinline]] void deal(const P* from, P* to, int64_t n, Count* next, int shift) {
+    in_pieces(n, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const P moved = from[i];
+            to[next[(moved.key >> shift) & 255]++] = moved;
+        }
+    });
+}
+
 // Stable ascending sort by key. The result is in `a`; `b` is scratch memory of that size.
 template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     if (n <= 48) {
@@ -136,7 +146,8 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
         }
         return;
     }
-    if (n < 512) { // merge runs of 16
+    constexpr int digits = sizeof(K);
+    if (n < (digits == 4 ? 80 : 256)) { // merge runs of 16
         for (int64_t i = 0; i < n; i += 16) sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
         for (int64_t run = 16; run < n; run *= 2) {
             for (int64_t i = 0; i < n; i += 2 * run) {
@@ -152,27 +163,26 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
         return;
     }
     // Radix sort by bytes, least significant first. Bytes that are the same everywhere are skipped.
-    constexpr int digits = sizeof(K);
-    Scratch<int64_t> counts(256 * digits);
-    std::fill_n(counts.data, 256 * digits, int64_t{0});
-    in_pieces(n, [&](int64_t begin, int64_t end) {
+    using Count = decltype(Pair<K>::index);
+    Scratch<Count> counts(256 * digits);
+    std::fill_n(counts.data, 256 * digits, Count{0});
+    in_pieces(n, [=, &counts](int64_t begin, int64_t end) {
+        Count* count = counts.data;
         for (int64_t i = begin; i < end; ++i)
-            for (int d = 0; d < digits; ++d) ++counts[d * 256 + ((a[i].key >> (8 * d)) & 255)];
+            for (int d = 0; d < digits; ++d) ++count[d * 256 + static_cast<int64_t>((a[i].key >> (8 * d)) & 255)];
     });
     Pair<K>* source = a;
     Pair<K>* target = b;
     for (int d = 0; d < digits; ++d) {
-        int64_t* count = counts.data + d * 256;
-        if (count[(source[0].key >> (8 * d)) & 255] == n) continue;
-        int64_t total = 0;
+        Count* count = counts.data + d * 256;
+        if (static_cast<int64_t>(count[(source[0].key >> (8 * d)) & 255]) == n) continue;
+        Count total = 0;
         for (int v = 0; v < 256; ++v) {
-            int64_t here = count[v];
+            Count here = count[v];
             count[v] = total;
             total += here;
         }
-        in_pieces(n, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) target[count[(source[i].key >> (8 * d)) & 255]++] = source[i];
-        });
+        deal(source, target, n, count, 8 * d);
         std::swap(source, target);
     }
     if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
