@@ -567,3 +567,101 @@ def test_numbers_beyond_32_bits_become_short_integers_by_way_of_64():
             got = k.tensor(given_numbers, dtype=k.float64).to(dtype).tolist()
             low = [int(x) & ((1 << bits) - 1) for x in given_numbers]
             assert got == [x - (1 << bits) if dtype != k.uint8 and x >> (bits - 1) else x for x in low]
+
+
+@pytest.mark.parametrize("source", ["float64", "float32", "int64", "int32", "int16", "uint8"])
+def test_many_numbers_become_bytes_and_truth_as_each_alone(source):
+    """They are packed 32 at a time; what does not fit into 32 bits, among them, by way of 64."""
+    kind = getattr(k, source)
+    odd = [0.0, -0.0, 0.25, 1.0, -1.0, 255.0, 256.0, 65536.0, 2.0**31, -(2.0**31) - 300] + ([float("nan")] if source[0] == "f" else [])
+    for n in (31, 32, 33, 64, 95, 200):
+        plain = k.arange(n) * 37 - 300
+        for at in range(0, n, 7):
+            x = plain.to(kind)
+            x[at] = k.tensor(odd[at % len(odd)], dtype=k.float64).to(k.int64).to(kind) if source[0] != "f" else odd[at % len(odd)]
+            for to in (k.bool, k.int8, k.uint8, k.int32):
+                if to == k.bool or source[0] != "f" or not np.isnan(odd[at % len(odd)]):
+                    assert x.to(to).tolist() == [each.to(to).item() for each in x.unbind()]
+                    assert k.equal(k.stack([x, x], 1)[:, 0].to(to), x.to(to))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+@pytest.mark.parametrize("shape", [(300, 256), (16, 512), (15, 512), (40, 1536), (33, 300), (100, 4097), (17, 20_000)], ids=str)
+def test_reductions_of_all_of_a_transposed_matrix_have_the_bits_of_its_copy(shape, dtype):
+    k.manual_seed(shape[1])
+    x = (k.randn(3, shape[1], shape[0] + 3) * 9).to(getattr(k, dtype)).transpose(1, 2)
+    for each in (x[0, : shape[0]], x[:, : shape[0]], x[0, 3:], x[0, : shape[0], 1:], x.flip(1)[0, 3:]):
+        copy = each.contiguous()
+        for way in (k.sum, k.amax, lambda x: (x * 3).sum(), lambda x: x.sum((-2, -1)), *([k.norm, k.var, k.mean] if dtype != "int32" else [])):
+            for _ in range(3):
+                assert way(each).tolist() == way(copy).tolist()
+
+
+@pytest.mark.parametrize("places", [(95,), (97,), (8, 12), (30, 30), (3000,)], ids=str)
+def test_what_does_not_vary_along_a_reduction_is_broadcast(places):
+    """Numbers of a channel, of all its rows or of a part of them, give the bits that they give written out."""
+    k.manual_seed(len(places))
+    x, y = k.randn(6, 40, *places), k.randn(6, 40, *places)
+    for shape in ((1, 40), (6, 40), (6, 1), (1, 1)):
+        m, r = (k.randn(*shape, *[1] * len(places)) for _ in range(2))
+        for dims in ([0] + list(range(2, x.dim())), list(range(2, x.dim())), list(range(x.dim()))):
+            for _ in range(4):
+                got = k.ops.aten._normalized_parameters_backward(x, y, m, r, dims)
+                want = k.ops.aten._normalized_parameters_backward(x, y, m.expand_as(x).clone(), r.expand_as(x).clone(), dims)
+                assert [each.tolist() for each in got] == [each.tolist() for each in want]
+                assert k.equal(k.addcmul(x, m, r), k.addcmul(x, m.expand_as(x).clone(), r.expand_as(x).clone()))
+
+
+def test_sorted_zeros_and_nan_keep_their_signs_and_bits():
+    for dtype, bits in ((k.float32, k.int32), (k.float64, k.int64), (k.float16, k.int16), (k.bfloat16, k.int16)):
+        sign = {k.int16: -(2**15), k.int32: -(2**31), k.int64: -(2**63)}[bits]
+        nan = k.tensor(float("nan"), dtype=dtype).view(bits).item()
+        for n in (5, 60, 100, 300, 2000):
+            k.manual_seed(n)
+            x = (k.randint(-3, 4, (n,)).to(dtype) / 2).view(bits)
+            x[::5] = sign
+            x[1::7] = k.arange(nan, nan + len(range(1, n, 7)) % 50).repeat(n)[: len(range(1, n, 7))].to(bits)
+            x = x.view(dtype)
+            for descending in (False, True):
+                values, places = x.sort(descending=descending, stable=True)
+                assert k.equal(values.view(bits), x.view(bits)[places])
+                ranks = k.where(x.isnan(), k.full_like(x, float("inf")), x).double()[places]
+                assert (ranks[1:] <= ranks[:-1] if descending else ranks[1:] >= ranks[:-1]).all()
+                assert (places[1:] > places[:-1])[ranks[1:] == ranks[:-1]].all()
+                out = x.clone(), k.empty(0, dtype=k.int64)
+                k.sort(out[0], descending=descending, out=out)
+                assert k.equal(out[0].view(bits), values.view(bits))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"])
+def test_sorted_integers_are_what_was_given(dtype):
+    kind = getattr(k, dtype)
+    for n in (3, 49, 81, 255, 257, 1000, 70_000):
+        k.manual_seed(n)
+        x = k.randint(-(2**62), 2**62, (n,)).to(kind)
+        for descending in (False, True):
+            values, places = x.sort(descending=descending, stable=True)
+            want = sorted(range(n), key=x.tolist().__getitem__, reverse=False) if not descending else sorted(range(n), key=[-v for v in x.tolist()].__getitem__)
+            assert places.tolist() == want and values.tolist() == [x.tolist()[i] for i in want] if n < 2000 else k.equal(values, x[places])
+
+
+@pytest.mark.parametrize("length", [1, 3, 10, 16, 100, 512, 513])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_cumulative_sums_of_half_rows_are_those_of_floats_rounded(length, dtype):
+    k.manual_seed(length)
+    x = k.randn(70, length).to(getattr(k, dtype))
+    x[0, 0] = -0.0
+    for each in (x, x[:5], k.cat([x, x], 1)[:, :length], x[::2]):
+        assert k.equal(each.cumsum(1).view(k.int16), each.double().cumsum(1).float().to(each.dtype).view(k.int16))
+
+
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_running_extremes_of_one_line_and_of_many(name):
+    for n in (1, 2, 100, 4095, 4097, 9000):
+        torch.manual_seed(n)
+        x = torch.randn(3, n).round(decimals=1)
+        for some in (x, torch.where(torch.rand(3, n) < 3 / n, float("nan"), x), -x.abs().cumsum(1), (x * 9).int(), (x * 99).to(torch.uint8)):
+            for line in (some[:1], some, some.t()):
+                want, got = getattr(line, name)(line.shape.index(n)), getattr(given(line), name)(line.shape.index(n))
+                np.testing.assert_array_equal(got[0].numpy(), want[0].numpy())
+                np.testing.assert_array_equal(got[1].numpy(), want[1].numpy())
