@@ -175,6 +175,17 @@ void run_plain_scan(const LoopKernel& kernel, const LoopOperand& in, LoopOrder l
         });
         return;
     }
+    if (places && !open && lines.ndim <= 1 && in.strides[kernel.scan_dim] == item && out->strides[kernel.scan_dim] == item &&
+        places->strides[kernel.scan_dim] == 8) { // extremes of lines where they lie
+        parallel(across, 1 + 16384 / length, [&](int64_t begin, int64_t end) {
+            const auto at = [&](const LoopOperand& operand) { return static_cast<char*>(operand.data) + begin * stride(operand); };
+            for (alignas(8) char best[8]; begin < end; begin++) {
+                int64_t place;
+                advance_extremes(kernel.scan, type, best, &place, at(in), at(*out), 1, 0, length, reinterpret_cast<int64_t*>(at(*places)));
+            }
+        });
+        return;
+    }
     parallel(lines.size / across * blocks_across, 1 + 16384 / (length * together), [&](int64_t begin, int64_t end) {
         RunArena arena;
         char *copied = arena.take<char>(most * item), *values = open ? arena.take<char>(most * 4) : copied,
