@@ -1,4 +1,5 @@
-"""Our own wide set: operators over sizes, dtypes, strides, offsets, shapes, lengths of rows and casts, side by side with torch; lists what is slower.
+"""Our own wide set: operators over sizes, dtypes, strides, offsets, shapes, lengths of rows, casts, and others that were far behind once, side by
+side with torch; lists what is slower.
 
   python wide.py [--only REGEX] [--largest 26] [--seconds 0.12] [--slower 0.95] [--json OUT] [--check]
   python wide.py --only '^size/' --plot ../docs/ratios.svg          # torch's time over ours against the number of elements
@@ -33,6 +34,36 @@ REDUCTIONS = {"sum 0": "a.sum(0)", "sum 1": "a.sum(1)", "max 1": "a.max(1)", "ar
               "softmax 1": "a.softmax(1)", "cumsum 0": "a.cumsum(0)", "cumsum 1": "a.cumsum(1)"}
 ROWS = {"softmax": "a.softmax(1)", "log_softmax": "a.log_softmax(1)", "logsumexp": "a.logsumexp(1)", "layer_norm": "m.nn.functional.layer_norm(a, (n,), w, w)",
         "cumsum": "a.cumsum(1)", "cumsum of bool": "(a > 0).cumsum(1)", "cumsum of int32": "a.int().cumsum(1)", "cumsum of float16": "a.half().cumsum(1)"}
+IMAGES, TRAINED = "x = m.randn(8, 16, 64, 64)", "x = m.randn(32, 64, 28, 28).requires_grad_(); w = m.rand(64).requires_grad_(); b = m.rand(64).requires_grad_()"
+NORMED = "m.nn.functional.batch_norm(x, None, None, w, b, True)"
+OTHERS = {  # what was far behind once: set-up and expression
+    **{f"pdist of {n} x {k}, p = {p}": (f"x = m.randn({n}, {k})", f"m.nn.functional.pdist(x, {p})") for n, k, p in ((300, 8, 2), (200, 64, 2), (200, 64, 3), (50, 16, 1))},
+    **{f"kron of {n} x {n}, {k} x {k}": (f"x = m.randn({n}, {n}); y = m.randn({k}, {k})", "m.kron(x, y)") for n, k in ((32, 32), (100, 4), (4, 100))},
+    **{f"{f} of 100,000": ("", f"m.{f}({given})") for f, given in (("linspace", "0, 1, 100000"), ("arange", "0.0, 100000.0"), ("logspace", "0, 1, 100000"))},
+    **{f: ("x = m.rand(1 << 17) * 0.9 + 0.05", f"x.{f}()") for f in ("erfinv", "erfc", "tan", "asin", "lgamma", "digamma")},
+    "logaddexp": ("x = m.randn(1 << 17); y = m.randn(1 << 17)", "x.logaddexp(y)"),
+    **{f"sort of {n:,} {dtype}": (f"x = m.randint(-10 ** 9, 10 ** 9, ({n},)).to(m.{dtype})", "x.sort()") for dtype in ("int32", "int64", "float32") for n in (1000, 100000, 1000000)},
+    "sort of 1,000 x 100 int32": ("x = m.randint(0, 1000, (1000, 100)).int()", "x.sort()"), "sort of 1,000 x 100 float32": ("x = m.randn(1000, 100)", "x.sort()"),
+    "argsort of 100,000 of 1,000": ("x = m.randint(0, 1000, (100000,))", "x.argsort()"), "unique of 100,000 of 1,000": ("x = m.randint(0, 1000, (100000,))", "x.unique()"),
+    **{f"complex {name} of {n:,}": (f"x = m.randn({n}, dtype=m.complex64); y = m.randn({n}, dtype=m.complex64)", text)
+       for name, text in (("product", "x * y"), ("quotient", "x / y"), ("absolute", "x.abs()"), ("times number", "x * 2j")) for n in (1000, 1 << 16)},
+    **{f"{mode} padding by {by}": (IMAGES, f"m.nn.functional.pad(x, ({by},) * 4, '{mode}')") for mode in ("reflect", "replicate", "circular", "constant") for by in (1, 3)},
+    "reflect padding's step": (IMAGES + ".requires_grad_()", "m.nn.functional.pad(x, (3,) * 4, 'reflect').sum().backward()"),
+    "reflect padding of 8 x 16 x 1,024": ("x = m.randn(8, 16, 1024)", "m.nn.functional.pad(x, (3, 3), 'reflect')"),
+    **{f"{f} of {shape}": (f"x = m.randn({shape})", f"x.{f}(-1)") for f in ("logcumsumexp", "cummax", "cummin", "cumprod") for shape in ("100000", "1000, 100")},
+    **{f"{f} of transposed {n}": (f"x = m.randn({n}, {n}).t()", f"x.{f}()") for f in ("sum", "mean", "norm", "amax", "var") for n in (64, 256, 1024)},
+    "sum of permuted images": (IMAGES + ".permute(0, 2, 3, 1)", "x.sum()"), "sum of channels last": (IMAGES, "x.to(memory_format=m.channels_last).sum()"),
+    "batch_norm": (TRAINED, NORMED), "batch_norm's gradients": (f"{TRAINED}; y = {NORMED}; g = m.randn_like(y)", "m.autograd.grad(y, (x, w, b), g, retain_graph=True)"),
+    "batch_norm's gradients, small": (f"{TRAINED.replace('32, 64, 28, 28', '8, 64, 14, 14')}; y = {NORMED}; g = m.randn_like(y)", "m.autograd.grad(y, (x, w, b), g, retain_graph=True)"),
+    "batch_norm's gradients, 1,024 x 64": (f"{TRAINED.replace('32, 64, 28, 28', '1024, 64')}; y = {NORMED}; g = m.randn_like(y)", "m.autograd.grad(y, (x, w, b), g, retain_graph=True)"),
+    "batch_norm, evaluated": ("x = m.randn(32, 64, 28, 28); w = m.rand(64)", "m.nn.functional.batch_norm(x, w, w, w, w)"),
+    "histc of 64": ("x = m.randn(64)", "x.histc(10)"), "histc of 100,000": ("x = m.randn(100000)", "x.histc(100, -3, 3)"),
+    "bincount of 100,000": ("x = m.randint(0, 1000, (100000,))", "x.bincount()"),
+    "max_pool1d, 3 by 1": ("x = m.randn(16, 64, 1024)", "m.nn.functional.max_pool1d(x, 3, 1, 1)"), "max_pool1d, 5 by 2": ("x = m.randn(16, 64, 1024)", "m.nn.functional.max_pool1d(x, 5, 2)"),
+    "max_pool1d's forward, followed": ("x = m.randn(16, 64, 1024).requires_grad_()", "m.nn.functional.max_pool1d(x, 2)"),
+    **{f"max_pool2d, {k} by {s}": ("x = m.randn(8, 64, 56, 56)", f"m.nn.functional.max_pool2d(x, {k}, {s})") for k, s in ((2, 2), (3, 2), (3, 1))},
+    "avg_pool2d, 2 by 2": ("x = m.randn(8, 64, 56, 56)", "m.nn.functional.avg_pool2d(x, 2)"), "embedding_bag": ("i = m.randint(0, 10000, (4096,)); x = m.randn(10000, 64); o = m.arange(0, 4096, 16)", "m.nn.functional.embedding_bag(i, x, o, mode='sum')"),
+}
 CASTS = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "bool")
 TENSORS = "a = m.randn(size); b = m.randn(size); c = a > 0; r = a.view(-1, min(size, 1024)); i = m.randint(0, r.shape[0], (max(r.shape[0] // 2, 1),))"
 
@@ -62,6 +93,10 @@ def cases(largest):
         for target in CASTS:
             if source != target:
                 yield f"cast/{source}/{target}", f"a = m.randint(0, 100, (1 << 15,)).to(m.{source})", f"a.to(m.{target})", 1 << 15
+
+
+    for name, (setup, text) in OTHERS.items():
+        yield f"other/{name}", setup, text, 0
 
 
 def measure(modules, setup, text, seconds):

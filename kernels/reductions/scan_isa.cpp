@@ -111,6 +111,7 @@ template <class T> void sum_wide_lines(void* to, const void* from, int64_t lines
     }
     for (; lines > 0; lines--, in += in_step, out += out_step) {
         T sum{};
+#pragma GCC unroll 4 // alone, it takes half as long again where its jump lies across two lines of the cache
         for (int64_t k = 0; k < length; k++) out[k] = sum += in[k];
     }
 }
