@@ -15,10 +15,10 @@ int64_t length(const std::vector<Item>& items) { return static_cast<int64_t>(ite
 Item repeated(const Item& list, int64_t times) {
     std::vector<Item> items;
     const std::vector<Item>& from = list.items();
-    if (times > 0) items.reserve(from.size() * static_cast<size_t>(times));
+    items.reserve(repeated_length(from.size(), times));
     if (times > 0 && from.size() == 1) items.assign(static_cast<size_t>(times), from[0]);
     else
-        for (int64_t i = 0; i < times; i++) items.insert(items.end(), from.begin(), from.end());
+        for (int64_t i = 0; i < times && !from.empty(); i++) items.insert(items.end(), from.begin(), from.end());
     return like(list, std::move(items));
 }
 void extend(std::vector<Item>& list, const std::vector<Item>& other) {
@@ -217,7 +217,7 @@ void container_builtins(Builtins& define) {
     define(0, "aten::mul.right_(int n, t[] l) -> t[]", GIVE(repeated(a[1], I(0))));
     define(
         'w', "aten::mul_.t(t[](a!) l, int n) -> t[](a!)", DO {
-            const Item more = repeated(a[0], I(1));
+            const Item more = repeated(a[0], std::max<int64_t>(I(1), 0));
             L(0) = more.items();
         });
     define('w', "aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", DO { L(0).push_back(a[1]); });

@@ -63,6 +63,12 @@ Scalar scalar_of(const Item& item) {
     }
 }
 
+size_t repeated_length(size_t length, int64_t times) {
+    const size_t all = length * static_cast<size_t>(times);
+    KINDLING_CHECK(Runtime, all <= std::vector<Item>().max_size(), "vector::reserve");
+    return all;
+}
+
 TypeRef Item::type() const {
     switch (tag_) {
     case Tag::None: return type_of(TypeKind::None);

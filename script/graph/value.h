@@ -166,6 +166,10 @@ private:
 };
 inline Item::Dict& Item::dict() const { return *static_cast<Dict*>(object_); }
 
+/// How many items a list of that length has so many times. RuntimeError where no vector holds as many; a negative number is such a one, as
+/// in PyTorch.
+size_t repeated_length(size_t length, int64_t times);
+
 /// The number that a Bool, Int, Float or Complex is. RuntimeError for others.
 Scalar scalar_of(const Item& item);
 

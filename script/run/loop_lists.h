@@ -17,7 +17,7 @@ protected:
             if ((name == "__getitem__" || name == "select") && a.size() == 2 && a[1].kind == Abstract::Int) return get(a[0], a[1], node);
             if (name == "_set_item" && a.size() == 3 && !a[0].of_lists && a[1].kind == Abstract::Int && a[2].number())
                 return set(a[0], a[1], a[2], node);
-            if (name == "append" && a.size() == 2 && !a[0].of_lists && builtin_of(node)) return append(node, a[0], a[1]);
+            if (name == "append" && a.size() == 2 && builtin_of(node)) return append(node, a[0], a[1]);
         }
         const auto is_list = [&](const Abstract& each) { return each.kind == Abstract::Array && !each.of_lists; };
         if (name == "add" && is_list(a[0]) && is_list(a[1]))
@@ -44,7 +44,8 @@ protected:
         if (name == "len" && a[0].kind == Abstract::List) return number(Abstract::Int, b_.integer(static_cast<int64_t>(a[0].parts.size())));
         return computed_by_builtin(node, a);
     }
-    static bool numbers_in(TypeRef type) { return listed(type) != DType::None && !type->element()->is(TypeKind::List); }
+    static bool lists_in(TypeRef type) { return listed(type) != DType::None && type->element()->is(TypeKind::List); }
+    static bool numbers_in(TypeRef type) { return listed(type) != DType::None && !lists_in(type); }
     static const Signature* builtin_of(const Node* node) {
         const Signature* schema = node->schema();
         return schema && schema->builtin ? schema : nullptr;
@@ -53,11 +54,32 @@ protected:
         const Signature* builtin = builtin_of(node);
         return builtin && builtin->effect == 'w' && !node->is("aten::_set_item");
     }
+    /// Whether lists that a list of lists held may no longer be held by it afterwards.
+    static bool lets_go(const Node* node) {
+        const Signature* builtin = builtin_of(node);
+        return builtin && builtin->effect == 'w' && !node->is("aten::append") && lists_in(node->inputs[0]->type);
+    }
+    static bool changes_rows(const Node* node) { return lets_go(node) || (!node->outputs.empty() && lists_in(node->outputs[0]->type)); }
+    /// Whether a list that was read from a list of lists may be let go by it before its last use. Values that may be the list itself count
+    /// as uses without end.
+    static bool outlives_its_place(const Node* read) {
+        const std::vector<Use>& uses = read->outputs[0]->uses;
+        size_t left = uses.size();
+        for (const Use& use : uses)
+            for (const Value* given : use.user->outputs)
+                if (given->type->is(TypeKind::List) && !given->uses.empty()) return true;
+        for (const Node* node = read->next; left; node = node->next) {
+            if (node == read->block->end) return true;
+            left -= static_cast<size_t>(std::count_if(uses.begin(), uses.end(), [&](const Use& use) { return use.user == node; }));
+            if (left && (lets_go(node) || any_inside(node, lets_go))) return true;
+        }
+        return false;
+    }
     /// Whether a display of numbers needs memory: who reads it looks for more than the numbers that it was made of.
     static bool in_memory(const Node* node) {
         return std::any_of(node->outputs[0]->uses.begin(), node->outputs[0]->uses.end(), [&](const Use& use) {
             const Node* user = use.user;
-            if (user->is("prim::Loop") || user->is("prim::Return")) return true;
+            if (user->is("prim::Loop") || user->is("prim::Return") || user->is("prim::ListConstruct")) return true;
             if (user->is("aten::len") || !builtin_of(user)) return false;
             if (user->is("aten::__getitem__")) return !constant_of(user->inputs[1]);
             if (user->is("prim::min") || user->is("prim::max")) return user->inputs.size() != 1;
@@ -80,7 +102,7 @@ protected:
         Abstract made;
         made.kind = Abstract::Array;
         made.dtype = listed(type);
-        made.of_lists = type->element()->is(TypeKind::List);
+        made.of_lists = lists_in(type);
         made.word = object;
         return made;
     }
@@ -97,8 +119,18 @@ protected:
         return b_.binary(scalar::Op::Shr, b_.subtract(end, begin), b_.integer(4));
     }
     void succeeded(const Node* node, Word right) { check(right, exit(node, LoweredLoop::Exit::Thrown), {}); }
-    /// In place where there is room; a call makes more.
+    Word list_word(const Abstract& given, const Node* node) {
+        if (given.kind != Abstract::Array || given.of_lists) refuse(node, "what is put into a list of lists is no list of numbers");
+        return given.word;
+    }
+    /// In place where there is room; a call makes more, and counts lists.
     Abstract append(const Node* node, const Abstract& list, const Abstract& given) {
+        if (list.of_lists) {
+            const Word arguments[] = {lists_, list.word, b_.integer(static_cast<int64_t>(Item::Tag::List)),
+                                      b_.convert(ScalarType::I64, list_word(given, node))};
+            succeeded(node, b_.call(scalar::callee("append_item", append_item, scalar::Effect::Writes), arguments, 4));
+            return list;
+        }
         const Word bits = bits_for(list.dtype, given, node), tag = b_.integer(static_cast<int64_t>(tag_of(list.dtype)));
         const Word end = edge(list, 1);
         const scalar::Block room = b_.block(), full = b_.block(), after = b_.block();
@@ -112,7 +144,7 @@ protected:
         b_.seal(full);
         b_.enter(full);
         const Word arguments[] = {lists_, list.word, tag, bits};
-        succeeded(node, b_.call(scalar::callee("append_number", append_number, scalar::Effect::Writes), arguments, 4));
+        succeeded(node, b_.call(scalar::callee("append_item", append_item, scalar::Effect::Writes), arguments, 4));
         b_.jump(after);
         b_.seal(after);
         b_.enter(after);
@@ -127,13 +159,17 @@ protected:
     }
     Abstract make(const Node* node, Word count, const Abstract& number) {
         const TypeRef type = node->outputs[0]->type;
-        const Word bits = number.number() ? bits_for(listed(type), number, node) : b_.integer(0);
+        const Word bits = number.number() && numbers_in(type) ? bits_for(listed(type), number, node) : b_.integer(0);
         const Word arguments[] = {lists_, b_.address(type), count, bits};
         return list_from(node, b_.call(scalar::callee("make_list", make_list, scalar::Effect::Writes), arguments, 4),
                          b_.binary(scalar::Op::Max, count, b_.integer(0)));
     }
     Abstract display(const Node* node, const std::vector<Abstract>& a) {
         const Abstract result = make(node, b_.integer(static_cast<int64_t>(a.size())), a.empty() ? Abstract() : a[0]);
+        for (size_t i = 0; i < a.size() && result.of_lists; i++)
+            b_.call(scalar::callee("put_list", put_list, scalar::Effect::Writes),
+                    {result.word, b_.integer(static_cast<int64_t>(i)), list_word(a[i], node)});
+        if (result.of_lists) return result;
         for (size_t i = 1; i < a.size(); i++)
             b_.store(Memory::I64, edge(result, 0), {}, 1, static_cast<int32_t>(sizeof(Item) * i) + Item::number_at(),
                      bits_for(result.dtype, a[i], node), list_region);
@@ -144,10 +180,11 @@ protected:
         const TypeRef type = node->outputs.empty() ? nullptr : node->outputs[0]->type;
         const Signature* builtin = builtin_of(node);
         bool known = builtin && a.size() <= MadeLists::most_arguments;
-        known = known && (!type || type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) || numbers_in(type));
+        known = known &&
+                (!type || type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) || listed(type) != DType::None);
         int64_t tags = 0;
         for (size_t i = 0; known && i < a.size(); i++) {
-            const bool list = a[i].kind == Abstract::Array && !a[i].of_lists;
+            const bool list = a[i].kind == Abstract::Array;
             known = list || a[i].number() || is_none(a[i]);
             if (!known) break;
             const Item::Tag tag = list                           ? Item::Tag::List
@@ -179,9 +216,14 @@ protected:
     }
     Abstract get(const Abstract& from, const Abstract& index, const Node* node) {
         const Word at = place(from, index, node);
-        if (from.of_lists) // which lists it holds is never changed by a loop
-            return array(node->outputs[0]->type,
-                         b_.load(Memory::Address, edge(from, 0), at, 8, Item::number_at(), scalar::constant_region));
+        if (from.of_lists) {
+            const Word row = b_.load(Memory::Address, edge(from, 0), at, 8, Item::number_at(), rows_region_);
+            if (any_inside(loop_, lets_go) && outlives_its_place(node)) {
+                succeeded(node, b_.call(scalar::callee("hold_list", hold_list, scalar::Effect::Writes), {lists_, row}));
+                lists_made_++;
+            }
+            return array(node->outputs[0]->type, row);
+        }
         const bool real = from.dtype == DType::Float64;
         const Word word = b_.load(real ? Memory::F64 : Memory::I64, edge(from, 0), at, 8, Item::number_at(), list_region);
         if (from.dtype == DType::Bool) return number(Abstract::Bool, b_.binary(scalar::Op::Ne, word, b_.integer(0)));

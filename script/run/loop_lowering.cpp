@@ -85,6 +85,7 @@ private:
         if (uses_rows(loop_)) scratch_ = b_.parameter(ScalarType::Address);
         lists_ = b_.parameter(ScalarType::Address);
         if (any_inside(loop_, changes_length)) header_region_ = 0x7FFD;
+        if (any_inside(loop_, changes_rows)) rows_region_ = 0x7FFC;
         ran_ = b_.variable(ScalarType::Bool);
         b_.set(ran_, b_.boolean(false));
         // Writes to tensors without dimensions stay in registers where no other tensor shares their memory.
@@ -256,8 +257,10 @@ private:
             if (lists_made_ != lists_before) {
                 Word from = older;
                 for (size_t i = 0; i < count; i++)
-                    if (next[i].kind == Abstract::Array)
+                    if (next[i].kind == Abstract::Array) {
                         from = b_.call(scalar::callee("keep_list", keep_list, scalar::Effect::Writes), {lists_, from, next[i].word});
+                        succeeded(node, b_.binary(scalar::Op::Ge, from, b_.integer(0)));
+                    }
                 b_.call(scalar::callee("drop_lists", drop_lists, scalar::Effect::Writes), {lists_, from});
             }
             std::vector<Word> state;
@@ -385,7 +388,9 @@ private:
     Abstract value(const Node* node, const std::vector<Abstract>& a) {
         if (node->is("prim::unchecked_cast")) return a[0];
         const bool starts = node->is("prim::Uninitialized");
-        if ((starts || (node->is("prim::ListConstruct") && in_memory(node))) && numbers_in(node->outputs[0]->type)) return display(node, a);
+        const TypeRef type = node->outputs.empty() ? nullptr : node->outputs[0]->type;
+        if (type && listed(type) != DType::None && (starts || (node->is("prim::ListConstruct") && (lists_in(type) || in_memory(node)))))
+            return display(node, a);
         if (starts) return {};
         if (node->is("prim::ListConstruct") || node->is("prim::TupleConstruct")) {
             Abstract made;

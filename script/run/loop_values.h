@@ -162,8 +162,9 @@ protected:
     static constexpr scalar::Region scratch_region = 0x7FFF, list_region = 0x7FFE; // two lists may be the same one
     // Of where the items of lists begin and end; another one where a list changes its length.
     scalar::Region header_region_ = scalar::constant_region;
-    Word lists_;            // MadeLists
-    size_t lists_made_ = 0; // places that make one, so far in the text
+    scalar::Region rows_region_ = scalar::constant_region; // of which lists a list of lists holds
+    Word lists_;                                           // MadeLists
+    size_t lists_made_ = 0;                                // places that make or hold one, so far in the text
     scalar::Variable ran_;
     Word scratch_;             // where rows are computed, for sums
     std::vector<int> numbers_; // of the sizes that have one

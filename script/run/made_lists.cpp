@@ -24,11 +24,12 @@ void note(MadeLists* made, Item list) {
     made->lists.push_back(std::move(list));
     made->words[MadeLists::most_arguments] = static_cast<int64_t>(made->lists.size());
 }
-/// A list whose items are anything but counted.
+bool of_lists(TypeRef type) { return type->element()->is(TypeKind::List); }
+/// A list whose items are anything but counted, or none yet.
 Item::Items* fresh(MadeLists* made, TypeRef type, size_t count) {
     Item item;
     for (Item& spare : made->spare) {
-        if (spare.is_none()) continue;
+        if (spare.is_none() || of_lists(type)) continue;
         std::vector<Item>& items = spare.items();
         if (items.size() != count && (count || items.size() == items.capacity())) continue; // what was appended to will be again
         if (!count) items.clear();
@@ -59,8 +60,8 @@ template <class F> bool caught(MadeLists* made, F body) noexcept {
 Item::Items* make_list(MadeLists* made, TypeRef type, int64_t count, int64_t bits) noexcept {
     const Item item = item_of(tag_of(type->element()), bits);
     Item::Items* list = nullptr;
-    caught(made, [&] { list = fresh(made, type, count > 0 ? static_cast<size_t>(count) : 0); });
-    if (list)
+    caught(made, [&] { list = fresh(made, type, repeated_length(1, count)); });
+    if (list && !of_lists(type))
         for (Item& each : list->items) put(&each, &item, 1);
     return list;
 }
@@ -76,7 +77,7 @@ Item::Items* join_lists(MadeLists* made, Item::Items* a, Item::Items* b) noexcep
     return list;
 }
 
-bool append_number(MadeLists* made, Item::Items* list, int64_t tag, int64_t bits) noexcept {
+bool append_item(MadeLists* made, Item::Items* list, int64_t tag, int64_t bits) noexcept {
     return caught(made, [&] { list->items.push_back(item_of(static_cast<Item::Tag>(tag), bits)); });
 }
 
@@ -94,19 +95,28 @@ bool call_builtin(MadeLists* made, Builtin builtin, int64_t tags) noexcept {
     });
 }
 
+void put_list(Item::Items* list, int64_t place, Item::Items* item) noexcept { list->items[static_cast<size_t>(place)] = shared(item); }
+
+bool hold_list(MadeLists* made, Item::Items* list) noexcept {
+    return caught(made, [&] { note(made, shared(list)); });
+}
+
 int64_t keep_list(MadeLists* made, int64_t from, Item::Items* list) noexcept {
     for (size_t i = static_cast<size_t>(from); i < made->lists.size(); i++)
         if (made->lists[i].object() == list) {
             std::swap(made->lists[i], made->lists[static_cast<size_t>(from)]);
             return from + 1;
         }
-    return from;
+    // It came in, or a list that goes now held it.
+    if (!caught(made, [&] { made->lists.insert(made->lists.begin() + from, shared(list)); })) return -1;
+    return from + 1;
 }
 
 void drop_lists(MadeLists* made, int64_t from) noexcept {
     for (; made->lists.size() > static_cast<size_t>(from); made->lists.pop_back()) {
         Item& last = made->lists.back();
-        if (last.object()->count.load(std::memory_order_acquire) == 1) std::swap(last, made->spare[made->next_spare++ % 4]);
+        if (last.object()->count.load(std::memory_order_acquire) == 1 && !of_lists(last.type()))
+            std::swap(last, made->spare[made->next_spare++ % 4]);
     }
     made->words[MadeLists::most_arguments] = from;
 }

@@ -18,14 +18,17 @@ struct MadeLists {
     std::exception_ptr error; // what a call threw that gave null or false
 };
 
-/// `count` times a number; null where there is no memory.
+/// `count` times a number, or of lists as many places for them; null where there is no memory, or the count is negative.
 Item::Items* make_list(MadeLists* made, TypeRef type, int64_t count, int64_t bits) noexcept;
 /// `a + b`; null where there is no memory.
 Item::Items* join_lists(MadeLists* made, Item::Items* a, Item::Items* b) noexcept;
-bool append_number(MadeLists* made, Item::Items* list, int64_t tag, int64_t bits) noexcept;
+bool append_item(MadeLists* made, Item::Items* list, int64_t tag, int64_t bits) noexcept;
+void put_list(Item::Items* list, int64_t place, Item::Items* item) noexcept;
+/// Owns a list that another list may let go before the round ends.
+bool hold_list(MadeLists* made, Item::Items* list) noexcept;
 /// `tags`: 1 + the tag of each argument in 4 bits, the first lowest.
 bool call_builtin(MadeLists* made, Builtin builtin, int64_t tags) noexcept;
-/// Of the lists from a place on, this one comes first, if it is there; where the others begin.
+/// Of the lists from a place on, this one comes first, and is owned from now on if only another list did; where the others begin, or -1.
 int64_t keep_list(MadeLists* made, int64_t from, Item::Items* list) noexcept;
 void drop_lists(MadeLists* made, int64_t from) noexcept;
 
