@@ -277,6 +277,7 @@ uint32_t Algebra::value() {
 } // namespace
 
 uint32_t simplified(Function& function, Constants& constants, Node& node) {
+    if (node.lanes > 1 || gathers(node.op)) return 0;
     // The list of nodes grows with constants: work on a copy.
     Node copy = node;
     const size_t at = static_cast<size_t>(&node - function.nodes.data());

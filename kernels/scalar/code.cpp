@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "kernels/isa.h"
 #include "kernels/scalar/interpreter.h"
 #include "kernels/scalar/machine.h"
 #include "kernels/scalar/passes.h"
@@ -45,12 +46,23 @@ Ears::Ears() {
 std::unique_ptr<Code> compile(Function&& function, const Options& options) {
     if (options.trace) *options.trace += text(function);
     tidy(function);
-    if (options.optimise) optimise(function);
-    split_edges(function);
-    use_checked(function);
-    if (options.trace) *options.trace += "\n" + text(function) + "\n";
-    if (options.native)
-        if (std::unique_ptr<Code> code = machine_code(function, options)) return code;
+    if (options.optimise) optimise_first(function);
+    const auto native = [&](Function& made) -> std::unique_ptr<Code> {
+        if (options.optimise) optimise_last(made);
+        split_edges(made);
+        use_checked(made);
+        if (options.trace) *options.trace += "\n" + text(made) + "\n";
+        return options.native ? machine_code(made, options) : nullptr;
+    };
+    if (options.optimise && options.native && options.widen && isa() != Isa::Baseline)
+        if (const std::unique_ptr<Function> wide = widen(function)) {
+            tidy(*wide);
+            merge_values(*wide);
+            tidy(*wide);
+            hoist(*wide, true);
+            if (std::unique_ptr<Code> code = native(*wide)) return code;
+        }
+    if (std::unique_ptr<Code> code = native(function)) return code;
     return interpreted(function, options);
 }
 

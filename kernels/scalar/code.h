@@ -49,7 +49,7 @@ protected:
 
 struct Options {
     bool native = true; // where the processor (AVX2) and the system (executable memory) allow it
-    bool optimise = true;
+    bool optimise = true, widen = true;
     std::string* trace = nullptr; // gets the function, what the passes made of it, and its code
 };
 

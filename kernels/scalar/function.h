@@ -66,6 +66,12 @@ enum class Op : uint8_t {
     Proved, // the first input, known to fit from where it stands on: what an Index becomes; no code
     Counter,
     SetCounter, // in machine code: the counter of polls from the frame, and back to it
+    // Of four lanes, in machine code only (widen.cpp):
+    Spread, // a scalar in each lane
+    Steps,  // 0, 1, 2 and 3 times `bits`, in I64
+    Any,    // Bool: whether a lane holds true
+    Sum,    // I64: of the lanes
+    Last,   // the fourth lane
 };
 const char* op_name(Op op);
 
@@ -106,10 +112,11 @@ struct Node {
     Memory memory = Memory::I64; // Load, Store
     uint8_t scale = 1;           // 1, 2, 4, 8
     Region region = any_region;
+    uint8_t lanes = 1; // or 4: as many values of the type, side by side; a load or store of four takes neighbours in memory
     int32_t displacement = 0;
     uint32_t input[3] = {};       // Load: base, index or 0. Store: base, index or 0, value
     uint32_t extra = 0;           // Index, Check, Poll: the exit. Call: the callee. Parameter: its number
-    uint32_t list = 0, count = 0; // Phi, Call: operands, in `operands`
+    uint32_t list = 0, count = 0; // Phi, Call: operands, in `operands`. Load, Store of four lanes: the mask, if any
     uint64_t bits = 0;            // Constant: as in a register; of F32, the low 32
 };
 

@@ -2,33 +2,20 @@
 // instructions here; all others hold values. At [rsp]: the slots, the asker, its counter, then what lies in the frame.
 #include "kernels/scalar/machine.h"
 
+#include <algorithm>
 #include <cstddef>
-#include <string>
-#include <utility>
 
 #include "core/error.h"
 #include "kernels/isa.h"
-#include "kernels/native/assembler.h"
 #include "kernels/native/memory.h"
-#include "kernels/scalar/colours.h"
-#include "kernels/scalar/passes.h"
-#include "kernels/scalar/registers.h"
+#include "kernels/scalar/emit_lanes.h"
+#include "kernels/scalar/folder.h"
 
 namespace kindling::scalar {
 
 namespace {
 
-using native::Arithmetic;
-using native::Assembler;
-using native::Condition;
-using native::Form;
-using native::General;
-using native::Place;
-using native::Shift;
-using native::Single;
-
-constexpr General r10 = native::R10, r11 = native::R11;
-constexpr int frame_start = 24, most_slots = 800;
+constexpr int most_slots = 800;
 
 class Machine final : public Code {
 public:
@@ -57,220 +44,14 @@ private:
 };
 static_assert(offsetof(Asker, counter) == 0 && offsetof(Asker, ask) == 8);
 
-bool in_vector(Type type) { return type == Type::F64 || type == Type::F32; }
-bool compares(Op op) { return op >= Op::Eq && op <= Op::Below; }
-bool short_constant(const Node& node) {
-    return node.op == Op::Constant && static_cast<int64_t>(node.bits) == static_cast<int32_t>(node.bits);
-}
-
-/// What the processor's flags say after a comparison. With `equal` or `unequal` of floating numbers NaN counts as well.
-struct Flags {
-    enum Parity : uint8_t { None, Equal, Unequal };
-    Condition condition;
-    Parity parity = None;
-    Flags inverse() const { return {opposite(condition), parity == None ? None : parity == Equal ? Unequal : Equal}; }
-};
-
-// ---- which nodes have no code of their own
-
-/// A comparison that one branch, check or choice reads sets the flags there; a load that one instruction reads is its operand
-/// in memory.
-class Folder {
-public:
-    explicit Folder(Function& function) : function_(function), folded(function.nodes.size()), uses_(function.nodes.size()) {
-        const auto use = [&](uint32_t id, int by) { uses_[id] = static_cast<uint8_t>(uses_[id] + by > 2 ? 2 : uses_[id] + by); };
-        for (const BasicBlock& block : function.blocks) {
-            for (uint32_t id : block.nodes) for_each_input(function, function.nodes[id], [&](uint32_t input) { use(input, 1); });
-            if (block.kind == BasicBlock::Branch) use(block.condition, 1);
-        }
-        for (const Exit& exit : function.exits)
-            for (uint32_t i = 0; i < exit.count; i++) use(function.operands[exit.list + i], 2);
-        place_.assign(function.nodes.size(), nowhere);
-        for (BasicBlock& block : function.blocks) fold(block);
-    }
-
-private:
-    Function& function_;
-
-public:
-    std::vector<uint8_t> folded;
-
-private:
-    std::vector<uint8_t> uses_;
-    std::vector<uint32_t> place_; // in the block at hand
-    uint32_t barrier_ = 0;        // loads before it stay there
-
-    bool here(uint32_t id) const { return uses_[id] == 1 && place_[id] != nowhere; }
-    bool load(uint32_t id, Memory memory) {
-        const Node& node = function_.nodes[id];
-        if (!id || node.op != Op::Load || node.memory != memory || !here(id) || place_[id] < barrier_) return false;
-        folded[id] = 1;
-        return true;
-    }
-    void condition(uint32_t id) {
-        const Node& node = function_.nodes[id];
-        if (load(id, Memory::Bool)) return;
-        if (!compares(node.op) || !here(id)) return;
-        folded[id] = 1;
-        comparison(node);
-    }
-    void comparison(const Node& node) {
-        const Type type = function_.nodes[node.input[0]].type;
-        if (in_vector(type)) {
-            // The left one in memory is compared the other way around.
-            load(node.input[node.op == Op::Lt || node.op == Op::Le ? 0 : 1], type == Type::F64 ? Memory::F64 : Memory::F32);
-        } else if (type == Type::I64 && !load(node.input[1], Memory::I64) && short_constant(function_.nodes[node.input[1]])) {
-            load(node.input[0], Memory::I64);
-        }
-    }
-    void fold(BasicBlock& block) {
-        barrier_ = 0;
-        for (uint32_t i = 0; i < block.nodes.size(); i++) {
-            const uint32_t id = block.nodes[i];
-            Node& node = function_.nodes[id];
-            place_[id] = i;
-            const Type type = function_.nodes[node.input[0]].type;
-            switch (node.op) {
-            case Op::Store: barrier_ = i; break;
-            case Op::Call:
-                if (function_.callees[node.extra].effect == Effect::Writes) barrier_ = i;
-                break;
-            case Op::Check:
-            case Op::Select: condition(node.input[0]); break;
-            case Op::Index: load(node.input[1], Memory::I64); break;
-            case Op::Add:
-            case Op::Mul:
-            case Op::Sub:
-            case Op::And:
-            case Op::Or:
-            case Op::Xor:
-            case Op::Div:
-            case Op::Min:
-            case Op::Max: {
-                if (node.type == Type::Bool || node.type == Type::Address) break;
-                if (node.type == Type::I64 && (node.op == Op::Min || node.op == Op::Max)) break;
-                const Memory memory = node.type == Type::F64 ? Memory::F64 : node.type == Type::F32 ? Memory::F32 : Memory::I64;
-                if (load(node.input[1], memory) || node.op == Op::Sub || node.op == Op::Div || node.op == Op::Min || node.op == Op::Max)
-                    break;
-                if (load(node.input[0], memory)) std::swap(node.input[0], node.input[1]);
-                break;
-            }
-            case Op::ToF64:
-            case Op::ToF32:
-                if (type == Type::I64) load(node.input[0], Memory::I64);
-                else if (in_vector(type)) load(node.input[0], type == Type::F64 ? Memory::F64 : Memory::F32);
-                break;
-            default: break;
-            }
-        }
-        if (block.kind == BasicBlock::Branch) condition(block.condition);
-        for (uint32_t id : block.nodes) place_[id] = nowhere;
-    }
-};
-
-/// Until when inputs stay: the right one of a sum in two steps must outlive the first; a divisor lies neither in rax nor in rdx.
-Until until(const Function& function, const Node& node, int input) {
-    if (input == 1 && (node.op == Op::FloorDiv || node.op == Op::FloorMod)) return Until::Clobber;
-    if (input == 1 && node.type == Type::I64 && function.nodes[node.input[1]].op == Op::Load) return Until::Result;
-    return Until::Read;
-}
-
 // ---- emission
 
-class Emitter {
-public:
-    Emitter(Function& function, const Shape& shape, const std::vector<uint8_t>& folded)
-        : function_(function), shape_(shape), folded_(folded), lives_(function, shape, folded, until),
-          registers_(function, lives_, folded) {}
-    bool write(std::string* listing);
-    const std::vector<uint8_t>& code() const { return a_.code; }
-
-private:
-    const Function& function_;
-    const Shape& shape_;
-    const std::vector<uint8_t>& folded_;
-    Lifetimes lives_;
-    Registers registers_;
-    std::vector<uint8_t> innermost_; // [loop]
-    Assembler a_{false};
-    std::vector<uint64_t> pool_; // constants behind the code
-    struct Jump {
-        int place;
-        uint32_t block;
-    };
-    struct Leaving {
-        int place;
-        uint32_t exit;
-    };
-    struct Asking {
-        int place, back;
-        uint32_t exit;
-        int32_t counter;
-    }; // where the counter lies: in the frame's place if below 0
-    std::vector<Jump> jumps_;
-    std::vector<Leaving> leavings_;
-    std::vector<Asking> askings_;
-    std::vector<int> endings_;     // jumps to the epilogue
-    std::vector<uint8_t> skipped_; // [block]: only leads elsewhere
-    bool polls_ = false;
-    int frame_ = 0;
-
-    const Node& node_of(uint32_t id) const { return function_.nodes[id]; }
-    bool constant(uint32_t id) const { return node_of(id).op == Op::Constant; }
-    int32_t where(uint32_t id) const { return registers_.where[lives_.leader(id)]; }
-    bool lies_in_register(uint32_t id) const { return !constant(id) && !folded_[id] && where(id) < first_slot; }
-    Place slot(int32_t where) const { return Place::at(native::Rsp, frame_start + 8 * (where - first_slot)); }
-    Place pooled(uint64_t low, bool twice = false);
-    Place address(const Node& node);
-    Place place(uint32_t id);
-    General general(uint32_t id, General spare);
-    int vector(uint32_t id, int spare);
-    General to_general(uint32_t id) const { return where(id) < first_slot ? static_cast<General>(where(id)) : r11; }
-    int to_vector(uint32_t id) const { return where(id) < first_slot ? where(id) - first_vector : vector_scratch; }
-    void done_general(uint32_t id, General reg);
-    void done_vector(uint32_t id, int reg);
-    void set(General to, uint64_t bits) { a_.move_immediate(to, bits); }
-    void move_general(General to, General from) {
-        if (to != from) a_.move(to, from);
-    }
-    void move_vector(int to, int from) {
-        if (to != from) a_.emit(Form::MovAps, 16, to, 0, Place::of(from));
-    }
-    void move(int32_t to, int32_t from, bool vector);
-    void copy_to(General to, uint32_t id);
-
-    bool compare_integers(uint32_t x, uint32_t y);
-    Flags comparison(const Node& node);
-    Flags condition(uint32_t id);
-    void integer(uint32_t id, const Node& node);
-    void least(uint32_t id, const Node& node);
-    void divide(uint32_t id, const Node& node);
-    void select(uint32_t id, const Node& node);
-    void select_vector(uint32_t id, const Node& node);
-    void floating(uint32_t id, const Node& node);
-    void load(uint32_t id, const Node& node);
-    void store(const Node& node);
-    void call(uint32_t id, const Node& node);
-    void emit(uint32_t id);
-
-    std::vector<Move> moves(uint32_t block, bool vector) const;
-    bool empty(uint32_t block) const;
-    uint32_t target(uint32_t block) const;
-    bool inner_start(const std::vector<uint32_t>& order, size_t i) const;
-    void jump(uint32_t block) { jumps_.push_back({a_.jump(), target(block)}); }
-    void jump_if(Flags flags, uint32_t block);
-    void leave_unless(Flags flags, uint32_t exit);
-    void leave(uint32_t exit);
-    void prologue();
-    void endings();
-};
-
-Place Emitter::pooled(uint64_t low, bool twice) {
+Place Emitter::pooled(const uint64_t* words, size_t count) {
     size_t at = 0;
-    while (at < pool_.size() && !(pool_[at] == low && (!twice || (at + 1 < pool_.size() && pool_[at + 1] == low)))) at++;
-    if (at == pool_.size()) {
-        pool_.push_back(low);
-        if (twice) pool_.push_back(low);
+    while (at + count <= pool_.size() && !std::equal(words, words + count, pool_.begin() + static_cast<long>(at))) at++;
+    if (at + count > pool_.size()) {
+        at = pool_.size();
+        pool_.insert(pool_.end(), words, words + count);
     }
     Place place;
     place.constant = true;
@@ -620,8 +401,8 @@ void Emitter::floating(uint32_t id, const Node& node) {
     case Op::Abs: {
         const uint64_t sign = f64 ? uint64_t{1} << 63 : 0x8000000080000000u;
         const int from = vector(x, vector_scratch);
-        if (node.op == Op::Neg) a_.emit(Form::XorPs, 16, to, from, pooled(sign, true));
-        else a_.emit(Form::AndPs, 16, to, from, pooled(~sign, true));
+        if (node.op == Op::Neg) a_.emit(Form::XorPs, 16, to, from, pooled_twice(sign));
+        else a_.emit(Form::AndPs, 16, to, from, pooled_twice(~sign));
         break;
     }
     case Op::Sqrt: {
@@ -730,6 +511,7 @@ void Emitter::call(uint32_t id, const Node& node) {
     for (const Move& step : general) move(step.to, step.from, false);
     const Callee& callee = function_.callees[node.extra];
     set(r11, reinterpret_cast<uint64_t>(callee.address));
+    if (wide_) a_.vzeroupper();
     a_.call(r11);
     if (node.type == Type::None) return;
     if (where(id) < 0) return;
@@ -741,6 +523,7 @@ void Emitter::call(uint32_t id, const Node& node) {
 void Emitter::emit(uint32_t id) {
     const Node& node = node_of(id);
     const uint32_t x = node.input[0], y = node.input[1];
+    if ((node.lanes > 1 && node.op != Op::Phi) || gathers(node.op)) return lanes(id, node);
     switch (node.op) {
     case Op::Phi:
     case Op::Parameter: return;
@@ -850,7 +633,7 @@ std::vector<Move> Emitter::moves(uint32_t b, bool vector) const {
     for (uint32_t id : next.nodes) {
         const Node& phi = node_of(id);
         if (phi.op != Op::Phi) break;
-        if (in_vector(phi.type) != vector) continue;
+        if (in_vector(phi) != vector) continue;
         const uint32_t value = function_.operands[phi.list + edge];
         const int32_t from = constant(value) ? -static_cast<int32_t>(value) : where(value);
         if (from != where(id)) moves.push_back({where(id), from});
@@ -966,6 +749,7 @@ void Emitter::endings() {
         a_.bind(leaving.place, at);
     }
     for (int place : endings_) a_.bind(place);
+    if (wide_) a_.vzeroupper();
     if (polls_) {
         a_.load(r11, Place::at(native::Rsp, 8));
         a_.load(r10, Place::at(native::Rsp, 16));
@@ -979,7 +763,8 @@ void Emitter::endings() {
     // Asks with all registers kept: those that a call may change lie on the stack meanwhile.
     for (int place : asks) a_.bind(place);
     const uint32_t kept = registers_.used & clobbered_by_calls;
-    int size = 8 * __builtin_popcount(kept);
+    const int vector_bytes = wide_ ? 32 : 8;
+    int size = 8 * __builtin_popcount(kept & 0xFFFF) + vector_bytes * __builtin_popcount(kept >> 16);
     if (size % 16 == 0) size += 8;
     a_.operate(Arithmetic::Sub, Place::of(native::Rsp), size);
     const auto each = [&](bool store) {
@@ -987,13 +772,15 @@ void Emitter::endings() {
         for (int r = 0; r < 32; r++) {
             if (!(kept >> r & 1)) continue;
             const Place place = Place::at(native::Rsp, at);
-            at += 8;
-            if (r >= first_vector) a_.emit(store ? Form::MovQStore : Form::MovQ, 16, r - first_vector, 0, place);
+            at += r >= first_vector ? vector_bytes : 8;
+            if (r >= first_vector && wide_) a_.emit(store ? Form::MovUpsStore : Form::MovUps, 32, r - first_vector, 0, place);
+            else if (r >= first_vector) a_.emit(store ? Form::MovQStore : Form::MovQ, 16, r - first_vector, 0, place);
             else if (store) a_.store(place, static_cast<General>(r));
             else a_.load(static_cast<General>(r), place);
         }
     };
     each(true);
+    if (wide_) a_.vzeroupper();
     const int above = size + 8; // the return address
     a_.load(native::Rdi, Place::at(native::Rsp, above + 8));
     a_.load(r11, Place::at(native::Rsp, above + 16));
@@ -1011,6 +798,12 @@ void Emitter::endings() {
 
 bool Emitter::write(std::string* listing) {
     if (registers_.slots > most_slots) return false;
+    for (uint32_t b : shape_.order)
+        for (uint32_t id : function_.blocks[b].nodes) {
+            if (node_of(id).lanes == 1 || node_of(id).op == Op::Store || folded_[id]) continue;
+            if (where(id) >= first_slot) return false;
+            wide_ = true;
+        }
     a_.listing = listing;
     innermost_.assign(shape_.loops.size(), 1);
     for (const Loop& loop : shape_.loops)

@@ -3,12 +3,15 @@
 
 namespace kindling::scalar {
 
-void optimise(Function& function) {
+void optimise_first(Function& function) {
     merge_values(function);
     decide_checks(function);
     tidy(function);
     merge_values(function);
     hoist(function, true);
+}
+
+void optimise_last(Function& function) {
     if (peel(function)) {
         tidy(function);
         merge_values(function);

@@ -1,5 +1,7 @@
 // kernels/scalar/passes.h: what is done with a function before it is compiled. Each leaves a function that verifies.
 #pragma once
+#include <memory>
+
 #include "kernels/scalar/analysis.h"
 #include "kernels/scalar/constants.h"
 
@@ -33,8 +35,15 @@ std::vector<Carried> carried_loads(Function& function, uint32_t loop);
 /// Puts the first round of innermost loops in front of them, where that pays: what it checked and loaded need not be checked and
 /// loaded again, and loads can be carried from round to round. Whether it did.
 bool peel(Function& function);
-/// All of the above, in the order that serves.
-void optimise(Function& function);
+/// The function with four rounds at once of loops where each lane can do what its round did; null if there is no such loop. After `hoist`.
+std::unique_ptr<Function> widen(const Function& function);
+/// The passes up to where loops are widened, and those behind, in the order that serves.
+void optimise_first(Function& function);
+void optimise_last(Function& function);
+inline void optimise(Function& function) {
+    optimise_first(function);
+    optimise_last(function);
+}
 
 /// What a node is worth by algebra: another value, or 0 if none. It may rewrite the node in place, with constants. What it
 /// depends on must have been simplified.

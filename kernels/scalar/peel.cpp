@@ -38,7 +38,11 @@ private:
 bool Peeler::pays(uint32_t which, const std::vector<Carried>& carried) {
     const Loop& loop = shape_.loops[which];
     size_t nodes = 0;
-    for (uint32_t b : loop.blocks) nodes += function_.blocks[b].nodes.size();
+    for (uint32_t b : loop.blocks) {
+        nodes += function_.blocks[b].nodes.size();
+        for (uint32_t id : function_.blocks[b].nodes)
+            if (node(id).lanes > 1) return false;
+    }
     if (nodes > most_nodes || loop.blocks.size() > most_blocks) return false;
     for (uint32_t b : loop.blocks)
         if (function_.blocks[b].kind == BasicBlock::Branch && function_.blocks[b].successor[0] == function_.blocks[b].successor[1])

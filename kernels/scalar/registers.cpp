@@ -11,8 +11,6 @@ namespace kindling::scalar {
 
 namespace {
 
-bool in_vector(Type type) { return type == Type::F64 || type == Type::F32; }
-
 // rax rcx rdx rsi rdi r8 r9, then what a call keeps; xmm0 to xmm13.
 constexpr uint8_t general_order[] = {0, 1, 2, 6, 7, 8, 9, 3, 5, 12, 13, 14, 15};
 constexpr uint8_t vector_order[] = {16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
@@ -89,7 +87,8 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
         uint32_t length = 0;
         for (const Range& range : lives.ranges[v]) length += range.to - range.from;
         // Positive floats are ordered as their bits are.
-        const float priority = lives.weight[v] / static_cast<float>(length + 8);
+        float priority = lives.weight[v] / static_cast<float>(length + 8);
+        if (function.nodes[v].lanes > 1) priority *= 0x1p60f; // they have no places in the frame
         candidates.push_back(static_cast<uint64_t>(~std::bit_cast<uint32_t>(priority)) << 32 | v);
     }
     sort_keys(candidates);
@@ -97,7 +96,7 @@ Registers::Registers(const Function& function, const Lifetimes& lives, const std
     for (uint64_t candidate : candidates) {
         const uint32_t v = static_cast<uint32_t>(candidate);
         const std::vector<Range>& ranges = lives.ranges[v];
-        const bool vector = in_vector(function.nodes[v].type);
+        const bool vector = in_vector(function.nodes[v]);
         int32_t chosen = -1;
         const auto consider = [&](int32_t reg) {
             if (chosen >= 0 || (reg >= first_vector) != vector || !registers[static_cast<size_t>(reg)].fits(ranges)) return;

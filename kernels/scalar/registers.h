@@ -9,6 +9,9 @@ inline constexpr int32_t first_vector = 16, first_slot = 32;
 /// Never given to a value: the emitter's own.
 inline constexpr int scratch = 11, second_scratch = 10, vector_scratch = 15, second_vector_scratch = 14;
 
+inline bool in_vector(Type type) { return type == Type::F64 || type == Type::F32; }
+inline bool in_vector(const Node& node) { return node.lanes > 1 || in_vector(node.type); }
+
 struct Registers {
     std::vector<int32_t> where; // [value], of leaders; -1: nowhere
     uint32_t used = 0;          // registers, as bits

@@ -9,12 +9,12 @@ namespace kindling::scalar {
 
 namespace {
 
-constexpr char op_names[][11] = {"constant", "parameter", "phi",      "add",   "sub",    "mul",    "neg",    "abs",     "min",
-                                 "max",      "floordiv",  "floormod", "div",   "sqrt",   "floor",  "ceil",   "trunc",   "round",
-                                 "and",      "or",        "xor",      "not",   "shl",    "shr",    "eq",     "ne",      "lt",
-                                 "le",       "gt",        "ge",       "below", "select", "to_f64", "to_f32", "to_i64",  "bits",
-                                 "load",     "store",     "call",     "index", "check",  "poll",   "proved", "counter", "setcounter"};
-static_assert(sizeof op_names / sizeof op_names[0] == static_cast<size_t>(Op::SetCounter) + 1);
+constexpr char op_names[][11] = {"constant", "parameter", "phi",    "add",     "sub",        "mul",    "neg",   "abs",   "min",  "max",
+                                 "floordiv", "floormod",  "div",    "sqrt",    "floor",      "ceil",   "trunc", "round", "and",  "or",
+                                 "xor",      "not",       "shl",    "shr",     "eq",         "ne",     "lt",    "le",    "gt",   "ge",
+                                 "below",    "select",    "to_f64", "to_f32",  "to_i64",     "bits",   "load",  "store", "call", "index",
+                                 "check",    "poll",      "proved", "counter", "setcounter", "spread", "steps", "any",   "sum",  "last"};
+static_assert(sizeof op_names / sizeof op_names[0] == static_cast<size_t>(Op::Last) + 1);
 constexpr char type_names[][8] = {"none", "bool", "i64", "f32", "f64", "address"};
 constexpr char memory_names[][8] = {"bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "f16", "bf16", "f32", "f64", "address"};
 constexpr uint8_t bytes_of[] = {1, 1, 1, 2, 2, 4, 4, 8, 2, 2, 4, 8, 8};
@@ -44,6 +44,7 @@ std::string line(const Function& function, uint32_t id) {
     std::string out = "  ";
     if (node.type != Type::None) out += format("v%u = ", id);
     out += op_name(node.op);
+    if (node.lanes > 1) out += format("x%d", node.lanes);
     if (node.op == Op::Load || node.op == Op::Store) {
         out += format(".%s [%s", memory_names[static_cast<int>(node.memory)], operand(function, node.input[0]).c_str());
         if (node.input[1]) out += " + " + operand(function, node.input[1]);
@@ -51,12 +52,14 @@ std::string line(const Function& function, uint32_t id) {
         if (node.displacement) out += format(" %c %lld", node.displacement < 0 ? '-' : '+', llabs(node.displacement));
         out += "]";
         if (node.op == Op::Store) out += ", " + operand(function, node.input[2]);
+        if (node.count) out += " where " + operand(function, function.operands[node.list]);
         if (node.region == constant_region) out += " constant";
         else if (node.region) out += format(" region %d", node.region);
         return out;
     }
     if (node.type != Type::None) out += format(".%s", name(node.type));
     if (node.op == Op::Parameter) return out + format(" %u", node.extra);
+    if (node.op == Op::Steps) return out + format(" of %lld", static_cast<long long>(node.bits));
     const char* between = " ";
     if (node.op == Op::Call) out += format(" %s", function.callees[node.extra].name);
     for_each_input(function, node, [&](uint32_t input) { out += between + operand(function, input), between = ", "; });
@@ -110,7 +113,15 @@ std::string mistyped(const Function& function, const Node& node) {
     const Type a = type(0), b = type(1), t = node.type;
     const bool floating = a == Type::F64 || a == Type::F32;
     bool right = true;
+    const bool of_lanes = gathers(node.op) || (node.lanes > 1 && node.op != Op::Spread);
+    for (int i = node.op == Op::Load || node.op == Op::Store ? 2 : 0; i < 3; i++)
+        right = right && (!node.input[i] || (function.nodes[node.input[i]].lanes > 1) == of_lanes);
+    if (!right) return format("%s of lanes and of single values", op_name(node.op));
     switch (node.op) {
+    case Op::Spread:
+    case Op::Last: right = a == t; break;
+    case Op::Any: right = a == Type::Bool && t == a; break;
+    case Op::Sum: right = a == Type::I64 && t == a; break;
     case Op::Add:
     case Op::Sub: right = a == t && (a == Type::Address ? b == Type::I64 : a == b && (floating || a == Type::I64)); break;
     case Op::Mul:
@@ -118,9 +129,14 @@ std::string mistyped(const Function& function, const Node& node) {
     case Op::Max: right = a == t && b == t && (floating || a == Type::I64); break;
     case Op::Neg:
     case Op::Abs: right = a == t && (floating || a == Type::I64); break;
+    case Op::Shl:
+        if (node.lanes > 1) {
+            right = a == t && a == Type::I64; // by `bits`
+            break;
+        }
+        [[fallthrough]];
     case Op::FloorDiv:
     case Op::FloorMod:
-    case Op::Shl:
     case Op::Shr: right = a == t && b == t && a == Type::I64; break;
     case Op::Div: right = a == t && b == t && floating; break;
     case Op::Sqrt:

@@ -69,7 +69,7 @@ private:
 };
 
 uint32_t Numbering::hash(const Node& node, uint32_t version) const {
-    uint64_t h = static_cast<uint64_t>(node.op) << 8 | static_cast<uint64_t>(node.type);
+    uint64_t h = static_cast<uint64_t>(node.op) << 8 | static_cast<uint64_t>(node.type) << 4 | node.lanes;
     const auto mix = [&](uint64_t value) { h = (h ^ value) * 0x9E3779B97F4A7C15u, h ^= h >> 29; };
     for (uint32_t input : node.input) mix(input);
     for (uint32_t i = 0; i < node.count; i++) mix(function_.operands[node.list + i]);
@@ -80,7 +80,7 @@ uint32_t Numbering::hash(const Node& node, uint32_t version) const {
 
 bool Numbering::equal(const Node& a, const Node& b) const {
     if (a.op != b.op || a.type != b.type || a.count != b.count || a.memory != b.memory || a.scale != b.scale ||
-        a.displacement != b.displacement)
+        a.displacement != b.displacement || a.lanes != b.lanes || (a.lanes > 1 && a.bits != b.bits))
         return false;
     for (int i = 0; i < 3; i++)
         if (a.input[i] != b.input[i]) return false;
@@ -126,7 +126,7 @@ bool Numbering::merge(uint32_t id, Versions& versions) {
     case Op::Store: {
         wrote(versions, node.region);
         // A load of the same place gives what was stored, if nothing is lost on the way.
-        if (memory_bytes(node.memory) != 8 && node.memory != Memory::F32) return false;
+        if ((memory_bytes(node.memory) != 8 && node.memory != Memory::F32) || node.count) return false;
         Node load = node;
         load.op = Op::Load;
         load.type = loaded_type(node.memory);

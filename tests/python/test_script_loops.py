@@ -619,6 +619,95 @@ def test_lists(name):
     assert not [each for each in why if each not in ("", "it has not run long enough")], why
 
 
+LANES = """
+def scale(a, b, w, n: int):
+    for i in range(n):
+        b[i] = a[i] * 2 + b[i]
+def above(a, b, w, n: int):
+    count = 0
+    for i in range(n):
+        if float(a[i]) > 3.0:
+            b[i] = a[i] - 1
+            count += 1
+    return count
+def whole(a, b, w, n: int):
+    s = 7
+    for i in range(n):
+        s += int(a[i]) * i - (i & 5)
+        b[i] = i * 3 - n
+    return s
+def columns(a, b, w, n: int):
+    for j in range(min(n, w.size(1))):
+        s = 0.25
+        for i in range(w.size(0)):
+            s += float(w[i, j]) * 0.1
+        b[j] = s
+def product(a, b, w, n: int):
+    for i in range(w.size(0)):
+        for j in range(min(n, w.size(1))):
+            w[i, j] = float(a[i]) * float(b[j]) - float(w[i, j])
+def in_one_matrix(a, b, w, n: int):
+    for k in range(w.size(0)):
+        for i in range(w.size(0)):
+            for j in range(min(n, w.size(1))):
+                other = float(w[i, k]) + float(w[k, j])
+                if other < float(w[i, j]):
+                    w[i, j] = other
+def sides(a, b, w, n: int):
+    for i in range(1, n):
+        b[i] = a[i - 1] + a[i] if i % 3 == 0 else a[i - 1] - a[i]
+def last_one(a, b, w, n: int):
+    last = 0.0
+    for i in range(n):
+        last = float(a[i]) * 0.5
+        b[i] = last
+    return last
+def beyond(a, b, w, n: int):
+    for i in range(n + 44):
+        b[i] = a[i] + i
+def raises(a, b, w, n: int):
+    for i in range(n):
+        b[i] = a[i] + 1
+        if i == 17:
+            raise ValueError("at 17")
+"""
+
+
+@pytest.fixture(scope="module")
+def lanes():
+    units = torch.jit.CompilationUnit(LANES), kindling.jit.CompilationUnit(LANES)
+    for name in LANE_NAMES:   # they are lowered when they have run long enough
+        for offset in (0, 60):
+            run_lanes(kindling, units[1], name, "float64", offset, 40)
+            run_lanes(kindling, units[1], name, "float64", offset, 40)
+    return units
+
+
+LANE_NAMES = [line[4:line.index("(")] for line in LANES.split("\n") if line.startswith("def ")]
+
+
+def run_lanes(module, unit, name, dtype, offset, n):
+    """Of one storage: `a` from 8, `b` so far from it; a matrix apart."""
+    memory = (module.arange(120) * 7 % 11).to(getattr(module, dtype))
+    w = (module.arange(5 * 23) * 5 % 13).to(getattr(module, dtype)).reshape(5, 23)
+    a, b = memory[8:60], memory[8 + offset:60 + offset]
+    try:
+        result = getattr(unit, name)(a, b, w, n)
+    except Exception as error:
+        result = str(error).strip().splitlines()[-1]
+    return result, memory.tolist(), w.tolist(), memory._version, w._version
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32"])
+@pytest.mark.parametrize("name", LANE_NAMES)
+def test_lanes(lanes, name, dtype):
+    """Rounds that are done four at a time give what they give one by one, in memory that overlaps by any distance as well, for any number."""
+    for offset in (-8, -5, -4, -3, -1, 0, 1, 2, 4, 7, 60):
+        for n in (0, 1, 3, 4, 5, 11, 40):
+            seen = [run_lanes(module, unit, name, dtype, offset, n) for module, unit in zip((torch, kindling), lanes)]
+            assert seen[1] == seen[0], (offset, n)
+
+
 def in_child(program, given="", **environment):
     home = os.path.dirname(os.path.dirname(os.path.abspath(kindling.__file__)))
     return subprocess.run([sys.executable, "-c", program], input=given, env=dict(os.environ, PYTHONPATH=home, **environment), check=True,
