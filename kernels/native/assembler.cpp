@@ -480,6 +480,12 @@ void Assembler::test(General a, General b) {
     instruction(0x85, b, Place::of(a), 8);
     if (listing) line(from, format("test %s,%s", general_names[a], general_names[b]));
 }
+void Assembler::count_bits(General to, General from) {
+    const int begin = here();
+    byte(0xF3);
+    instruction(0x0FB8, to, Place::of(from), 8);
+    if (listing) line(begin, format("popcnt %s,%s", general_names[to], general_names[from]));
+}
 void Assembler::set_if(Condition condition, General low_byte) {
     const int from = here();
     instruction(0x0F90 + static_cast<int>(condition), 0, Place::of(low_byte), 1);

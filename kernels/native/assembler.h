@@ -189,6 +189,7 @@ enum Flags : uint32_t {
     X(MovQTo, "vmovq", 0x66, 1, 0x7E, -1, 8, V | Scalar | VexW | FromGeneral | Store)                                                      \
     X(MovDFrom, "vmovd", 0x66, 1, 0x6E, -1, 4, V | Scalar | FromGeneral)                                                                   \
     X(MovDTo, "vmovd", 0x66, 1, 0x7E, -1, 4, V | Scalar | FromGeneral | Store)                                                             \
+    X(MovMskPd, "vmovmskpd", 0x66, 1, 0x50, -1, 0, V | ToGeneral)                                                                          \
     X(KOrTestB, "kortestb", 0x66, 1, 0x98, -1, 0, V | Masks)                                                                               \
     X(KOrTestW, "kortestw", 0, 1, 0x98, -1, 0, V | Masks)
 
@@ -320,6 +321,7 @@ public:
     void store_narrow(const Place& to, General from, int bytes);
     void store_immediate(const Place& to, int32_t value, int bytes); // 1, 2, 4, 8
     void test(General a, General b);
+    void count_bits(General to, General from);
     void set_if(Condition condition, General low_byte);
     void move_if(Condition condition, General to, const Place& from);
     /// The 32-bit distance at `place`, as returned by the functions above, is patched to lead here, or to `target`.

@@ -49,7 +49,7 @@ template <class F> void for_each_input(const Function& function, const Node& nod
     for (uint32_t i = 0; i < node.count; i++) visit(function.operands[node.list + i]);
 }
 /// Whether a node makes one value of four lanes.
-inline bool gathers(Op op) { return op == Op::Any || op == Op::Sum || op == Op::Last; }
+inline bool gathers(Op op) { return op == Op::Any || op == Op::Count || op == Op::Sum || op == Op::Last; }
 inline bool has_exit(Op op) { return op == Op::Index || op == Op::Check || op == Op::Poll; }
 
 } // namespace kindling::scalar

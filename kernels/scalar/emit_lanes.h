@@ -156,6 +156,12 @@ void Emitter::lanes(uint32_t id, const Node& node) {
         a_.load_narrow(r11, Place::of(r11), 1, false);
         return done_general(id, r11);
     }
+    if (node.op == Op::Count) {
+        const int mask = wide(x, vector_scratch);
+        in_register(Form::MovMskPd, 32, r11, 0, mask);
+        a_.count_bits(r11, r11);
+        return done_general(id, r11);
+    }
     if (node.op == Op::Sum) {
         const int from = wide(x, second_vector_scratch);
         in_register(Form::Extract128, 32, from, 0, vector_scratch, 1);

@@ -70,6 +70,7 @@ enum class Op : uint8_t {
     Spread, // a scalar in each lane
     Steps,  // 0, 1, 2 and 3 times `bits`, in I64
     Any,    // Bool: whether a lane holds true
+    Count,  // I64: how many lanes hold true
     Sum,    // I64: of the lanes
     Last,   // the fourth lane
 };

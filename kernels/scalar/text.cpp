@@ -9,11 +9,12 @@ namespace kindling::scalar {
 
 namespace {
 
-constexpr char op_names[][11] = {"constant", "parameter", "phi",    "add",     "sub",        "mul",    "neg",   "abs",   "min",  "max",
-                                 "floordiv", "floormod",  "div",    "sqrt",    "floor",      "ceil",   "trunc", "round", "and",  "or",
-                                 "xor",      "not",       "shl",    "shr",     "eq",         "ne",     "lt",    "le",    "gt",   "ge",
-                                 "below",    "select",    "to_f64", "to_f32",  "to_i64",     "bits",   "load",  "store", "call", "index",
-                                 "check",    "poll",      "proved", "counter", "setcounter", "spread", "steps", "any",   "sum",  "last"};
+constexpr char op_names[][11] = {"constant", "parameter", "phi",      "add",   "sub",    "mul",    "neg",    "abs",     "min",
+                                 "max",      "floordiv",  "floormod", "div",   "sqrt",   "floor",  "ceil",   "trunc",   "round",
+                                 "and",      "or",        "xor",      "not",   "shl",    "shr",    "eq",     "ne",      "lt",
+                                 "le",       "gt",        "ge",       "below", "select", "to_f64", "to_f32", "to_i64",  "bits",
+                                 "load",     "store",     "call",     "index", "check",  "poll",   "proved", "counter", "setcounter",
+                                 "spread",   "steps",     "any",      "count", "sum",    "last"};
 static_assert(sizeof op_names / sizeof op_names[0] == static_cast<size_t>(Op::Last) + 1);
 constexpr char type_names[][8] = {"none", "bool", "i64", "f32", "f64", "address"};
 constexpr char memory_names[][8] = {"bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "f16", "bf16", "f32", "f64", "address"};
@@ -121,6 +122,7 @@ std::string mistyped(const Function& function, const Node& node) {
     case Op::Spread:
     case Op::Last: right = a == t; break;
     case Op::Any: right = a == Type::Bool && t == a; break;
+    case Op::Count: right = a == Type::Bool && t == Type::I64; break;
     case Op::Sum: right = a == Type::I64 && t == a; break;
     case Op::Add:
     case Op::Sub: right = a == t && (a == Type::Address ? b == Type::I64 : a == b && (floating || a == Type::I64)); break;

@@ -139,10 +139,13 @@ private:
     }
     uint32_t added(const Lane& sum) { return sum.wide ? sum.wide : wide(even(integer(0))); }
     Lane choice(uint32_t mask, const Lane& yes, const Lane& no) {
+        if (node(mask).op == Op::Not) return choice(node(mask).input[0], no, yes);
         if (yes.kind == no.kind && yes.value == no.value && yes.wide == no.wide && yes.step == no.step) return yes;
         if (yes.kind == Lane::Sum && no.kind == Lane::Sum && yes.value == no.value) {
             const uint32_t a = added(yes), b = added(no);
-            return {Lane::Sum, yes.value, add(Op::Select, Type::I64, lanes, mask, a, b), 0};
+            const bool counts = !no.wide && node(a).op == Op::Spread && node(a).input[0] == integer(1);
+            return {Lane::Sum, yes.value, counts ? add(Op::ToI64, Type::I64, lanes, mask) : add(Op::Select, Type::I64, lanes, mask, a, b),
+                    0};
         }
         const uint32_t a = wide(yes), b = wide(no);
         return vector(add(Op::Select, node(a).type, lanes, mask, a, b));
@@ -155,7 +158,12 @@ private:
             const Type type = node(lane.value).type;
             return add(Op::Add, type, 1, lane.value, integer(wrap_mul(3, lane.step)));
         }
-        case Lane::Sum: return lane.wide ? add(Op::Add, Type::I64, 1, lane.value, add(Op::Sum, Type::I64, 1, lane.wide)) : lane.value;
+        case Lane::Sum: {
+            if (!lane.wide) return lane.value;
+            const bool counts = node(lane.wide).op == Op::ToI64;
+            const uint32_t sum = add(counts ? Op::Count : Op::Sum, Type::I64, 1, counts ? node(lane.wide).input[0] : lane.wide);
+            return add(Op::Add, Type::I64, 1, lane.value, sum);
+        }
         case Lane::Vector: return add(Op::Last, node(lane.value).type, 1, lane.value);
         default: narrow();
         }
@@ -181,7 +189,17 @@ private:
 
     // ---- what is known or asked before four rounds
 
-    // Sums of what is known there: what stays in the loop, and its phis.
+    /// The value in the first lane, computed from what is known there; 0 if it cannot be. What stays in the loop is moved on by `hoist`.
+    uint32_t early(uint32_t id) {
+        if (!id || !inside(id)) return id;
+        Node made = node(id);
+        if (made.op == Op::Phi && block_of_[id] == head_) return id;
+        if (made.op == Op::Index || made.op == Op::Proved) return early(made.input[0]);
+        if (made.op < Op::Add || made.op > Op::Bits) return 0;
+        for (uint32_t& input : made.input)
+            if (input && !(input = early(input))) return 0;
+        return append(made, checks_);
+    }
     void linear(uint32_t id, int64_t times, Linear& sum, int depth);
     uint32_t value_of(const Linear& sum);
     /// Inside: from here to H where the condition does not hold. Nothing may have been written.
@@ -496,19 +514,15 @@ void Widener::linear(uint32_t id, int64_t times, Linear& sum, int depth) {
     sum.terms.push_back({id, 0, times, false});
 }
 
-/// Where the loop changes nothing, in front of it; 0 where it is not known before four rounds.
+/// Before four rounds; 0 where it is not known then.
 uint32_t Widener::value_of(const Linear& sum) {
-    uint32_t block = front_, total = integer(sum.constant);
+    uint32_t total = integer(sum.constant);
     for (const Noted& term : sum.terms) {
-        if (!inside(term.value)) continue;
-        if (node(term.value).op != Op::Phi || block_of_[term.value] != head_) return 0;
-        block = checks_;
-    }
-    for (const Noted& term : sum.terms) {
-        uint32_t value = term.value;
-        if (node(value).type == Type::Address) value = add_to(block, Op::ToI64, Type::I64, 1, value);
-        value = add_to(block, Op::Mul, Type::I64, 1, value, integer(term.number));
-        total = add_to(block, Op::Add, Type::I64, 1, total, value);
+        uint32_t value = early(term.value);
+        if (!value) return 0;
+        if (node(value).type == Type::Address) value = add_to(checks_, Op::ToI64, Type::I64, 1, value);
+        value = add_to(checks_, Op::Mul, Type::I64, 1, value, integer(term.number));
+        total = add_to(checks_, Op::Add, Type::I64, 1, total, value);
     }
     return total;
 }
@@ -518,12 +532,12 @@ void Widener::index(uint32_t id) {
     const Lane place = of(checked), size = of(node(id).input[1]);
     narrow_if((place.kind != Lane::Even && place.kind != Lane::Stepped) || size.kind != Lane::Even);
     lane_[id] = place;
-    Linear early;
-    linear(checked, 1, early, 8);
+    Linear sum;
+    linear(checked, 1, sum, 8);
     for (int lane = 0; lane < 2; lane++) {
-        early.constant = wrap_add(early.constant, wrap_mul(lane * 3, place.step));
-        const uint32_t at = inside(node(id).input[1]) ? 0 : value_of(early);
-        if (at) conditions_.push_back({at, size.value, 0, true});
+        sum.constant = wrap_add(sum.constant, wrap_mul(lane * 3, place.step));
+        const uint32_t below = early(node(id).input[1]), at = below ? value_of(sum) : 0;
+        if (at) conditions_.push_back({at, below, 0, true});
         else
             need(add(Op::Below, Type::Bool, 1, add(Op::Add, Type::I64, 1, place.value, integer(wrap_mul(lane * 3, place.step))),
                      size.value));

@@ -50,6 +50,7 @@ private:
             case TypeKind::Int:
                 made.kind = Abstract::Int;
                 made.word = b_.parameter(ScalarType::I64);
+                if (!facts_[i].sizes.empty()) made.word = size_numbered(facts_[i].sizes[0], made.word);
                 break;
             case TypeKind::Float:
                 made.kind = Abstract::Float;

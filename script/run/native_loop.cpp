@@ -136,6 +136,17 @@ DType listed(TypeRef type) {
                                           : DType::None;
 }
 
+int size_of_which(const Value* number, const std::vector<const Value*>& inputs, int64_t& dim) {
+    const Node* node = number->node;
+    const bool length = node->is("aten::len");
+    if (!(length || (node->is("aten::size") && node->inputs.size() == 2))) return -1;
+    const Item* constant = length ? nullptr : constant_of(node->inputs[1]);
+    if (!length && !(constant && constant->is(Item::Tag::Int))) return -1;
+    dim = length ? 0 : constant->integer();
+    const auto at = std::find(inputs.begin(), inputs.end(), node->inputs[0]);
+    return at == inputs.end() || !(*at)->type->is(TypeKind::Tensor) ? -1 : static_cast<int>(at - inputs.begin());
+}
+
 std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     if (!hopeful(loop->blocks[0])) return nullptr;
     auto made = std::make_shared<NativeLoop>();
@@ -216,12 +227,12 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         facts[i] = {impl->dtype, impl->ndim, impl->ndim > 0 && impl->strides()[static_cast<size_t>(impl->ndim - 1)] == 1, {}};
         key += static_cast<char>(impl->dtype);
         key += static_cast<char>(impl->ndim * 2 + facts[i].unit);
-        for (int d = 0; rows_ && d < impl->ndim; d++) {
+        for (int d = 0; d < impl->ndim; d++) {
             const int64_t size = impl->sizes()[static_cast<size_t>(d)];
             auto at = std::find(sizes.begin(), sizes.end(), size);
             if (at == sizes.end()) at = sizes.insert(sizes.end(), size);
             const int number = static_cast<int>(at - sizes.begin());
-            facts[i].sizes.push_back(size > longest_row ? -1 - number : number);
+            facts[i].sizes.push_back(rows_ && size > longest_row ? -1 - number : number);
             key += static_cast<char>(facts[i].sizes.back());
         }
         const Extent extent = extent_of(impl);
@@ -229,6 +240,17 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         extents.push_back(extent);
         for (int d = 0; d < impl->ndim; d++)
             apart &= impl->strides()[static_cast<size_t>(d)] != 0 || impl->sizes()[static_cast<size_t>(d)] < 2;
+    }
+    for (size_t i = 0; i < inputs_.size(); i++) {
+        if (!inputs_[i]->type->is(TypeKind::Int)) continue;
+        int64_t dim = 0;
+        const int of = size_of_which(inputs_[i], inputs_, dim);
+        const Tensor* tensor = of < 0 ? nullptr : &tensors[static_cast<size_t>(of)];
+        if (!tensor || !tensor->defined()) continue;
+        if (dim < 0) dim += tensor->dim();
+        if (dim < 0 || dim >= tensor->dim() || tensor->size(dim) != inputs[i]->integer()) continue;
+        facts[i].sizes.push_back(facts[static_cast<size_t>(of)].sizes[static_cast<size_t>(dim)]);
+        key += static_cast<char>(1 + i); // and its number is that of the size
     }
     key += static_cast<char>(apart);
     std::shared_ptr<LoweredLoop> lowered;

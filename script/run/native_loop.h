@@ -53,7 +53,8 @@ struct TensorFacts {
     DType dtype;
     int ndim;
     bool unit; // the last stride is 1
-    // Where rows are computed with (`uses_rows`): equal sizes, of any tensors, have equal numbers; below 0 where a row is too long.
+    // Equal sizes, of any tensors, have equal numbers; below 0 where a row is too long to be computed with (`uses_rows`). A number that was
+    // read from a size before the loop, and is that size still, has one as well.
     std::vector<int> sizes;
 };
 inline constexpr int64_t longest_row = 256;
@@ -68,6 +69,9 @@ template <class F> bool any_inside(const Node* outer, F holds) {
 
 /// Whether a loop computes with rows of tensors (`a[i, :]`), not with elements alone: then sizes are looked at.
 bool uses_rows(const Node* loop);
+
+/// The input whose size at a constant dimension a number is, or -1, and the dimension.
+int size_of_which(const Value* number, const std::vector<const Value*>& inputs, int64_t& dim);
 
 /// Lowers a loop for tensors like these, in the order of `inputs`; others have no facts. `apart`: no two share memory.
 LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart);

@@ -139,6 +139,22 @@ def whiles(a, n: int):
         steps += 1
         i = i * 2 + 1 if steps % 2 == 0 else i + 3
     return i, steps
+def resized(a, n: int):
+    m = a.size(0)
+    a.resize_([n])
+    s = 0.0
+    for i in range(m):
+        s += float(a[i])
+    return s
+def as_many(a, n: int):
+    m = a.size(-1)
+    k = len(a)
+    s = 0.0
+    for i in range(m):
+        s += float(a[i]) - float(a[k - 1 - i])
+    for i in range(k):
+        a[i] = s + i
+    return s
 """
 SIZES = {"over": 200, "raises": 200, "below": 200}
 
