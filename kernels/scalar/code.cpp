@@ -36,6 +36,15 @@ int64_t hear(Asker* asker) noexcept {
     return 0;
 }
 
+bool may_fail(const Function& function) {
+    for (const BasicBlock& block : function.blocks) {
+        if (block.kind == BasicBlock::Leave && function.exits[block.exit].code) return true;
+        for (uint32_t id : block.nodes)
+            if (function.nodes[id].op == Op::Index || function.nodes[id].op == Op::Check) return true;
+    }
+    return false;
+}
+
 } // namespace
 
 Ears::Ears() {
@@ -52,6 +61,7 @@ std::unique_ptr<Code> compile(Function&& function, const Options& options) {
         split_edges(made);
         use_checked(made);
         if (options.trace) *options.trace += "\n" + text(made) + "\n";
+        if (options.fails) *options.fails = may_fail(made);
         return options.native ? machine_code(made, options) : nullptr;
     };
     if (options.optimise && options.native && options.widen && isa() != Isa::Baseline)

@@ -31,6 +31,12 @@ protected:
     DType dtype_of(const Abstract& a) { return a.kind == Abstract::Element || a.kind == Abstract::Row ? a.dtype : facts_of(a).dtype; }
     scalar::Region region_of(size_t tensor) const { return apart_ ? static_cast<scalar::Region>(tensor + 1) : scalar::any_region; }
 
+    void touch(const View& view) {
+        auto& common = in_common_[view.tensor];
+        if (!common) common = view.indices;
+        std::erase_if(*common,
+                      [&](const auto& one) { return std::find(view.indices.begin(), view.indices.end(), one) == view.indices.end(); });
+    }
     /// The element that a tensor of no dimension holds now.
     Abstract load(const Abstract& a, const Node* node) {
         if (a.kind == Abstract::Element) return a;
@@ -38,6 +44,7 @@ protected:
         if (!a.view->sizes.empty()) refuse(node, "a tensor with dimensions is computed with");
         const DType dtype = facts_of(a).dtype;
         if (const scalar::Variable* held = of_tensor(held_, kept_, a.view->tensor)) return element(dtype, b_.get(*held));
+        touch(*a.view);
         const Memory memory = memory_of(dtype);
         return element(dtype, b_.load(memory, data_[a.view->tensor], a.view->offset ? a.view->offset : Word{},
                                       a.view->offset ? scalar::memory_bytes(memory) : 1, 0, region_of(a.view->tensor)));
@@ -56,6 +63,7 @@ protected:
             b_.set(*held, word);
             return;
         }
+        touch(*target.view);
         const Memory memory = memory_of(facts_[tensor].dtype);
         b_.store(memory, data_[tensor], target.view->offset ? target.view->offset : Word{},
                  target.view->offset ? scalar::memory_bytes(memory) : 1, 0, word, region_of(tensor));
@@ -121,6 +129,8 @@ protected:
         Word step = checked;
         if (constant(view.strides[d]) != 1) step = b_.multiply(checked, view.strides[d]);
         made.view->offset = view.offset ? b_.add(view.offset, step) : step;
+        made.view->indices.emplace_back(view.dims[d], index.word);
+        made.view->dims.erase(made.view->dims.begin() + static_cast<long>(d));
         made.view->sizes.erase(made.view->sizes.begin() + static_cast<long>(d));
         made.view->strides.erase(made.view->strides.begin() + static_cast<long>(d));
         return made;

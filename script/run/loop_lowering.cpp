@@ -30,7 +30,13 @@ public:
         b_.leave(0, results.data(), results.size());
         const std::string wrong = verify(made_);
         if (!wrong.empty()) fail(ErrorKind::Internal, "a loop's code is not sound: %s", wrong.c_str());
-        lowered.code = scalar::compile(std::move(made_));
+        bool fails = false;
+        const bool apart = rounds_apart(given);
+        scalar::Options options;
+        options.fails = &fails;
+        lowered.code = scalar::compile(std::move(made_), options);
+        lowered.parts = first_.id != 0;
+        lowered.divides = apart && !fails;
         lowered.exits = std::move(exits_);
         lowered.kept = kept_;
         lowered.written = written_;
@@ -40,6 +46,42 @@ public:
     const std::vector<std::pair<const Node*, size_t>>& wanted_by_value() const { return by_value_; }
 
 private:
+    // ---- rounds of the outermost loop in several threads
+
+    /// Whether the value is another one in each round, and never below 0.
+    bool tells_apart(Word word) {
+        const scalar::Node& node = made_.nodes[word.id];
+        const auto constant_from = [&](int input, int64_t least) {
+            const std::optional<int64_t> value = constant({node.input[input]});
+            return value && *value >= least && *value < 1 << 20;
+        };
+        if (word == trip_) return true;
+        for (int i = 0; i < 2; i++)
+            if ((node.op == scalar::Op::Add && constant_from(i, 0)) || (node.op == scalar::Op::Mul && constant_from(i, 1)))
+                return tells_apart({node.input[1 - i]});
+        return false;
+    }
+    /// Whether no round reads or writes what another one writes: all that touches a tensor that is written to has one index in common,
+    /// which tells rounds apart. Lists are only read, and nothing is carried.
+    bool rounds_apart(const std::vector<Abstract>& given) {
+        if (!first_ || !apart_ || !kept_.empty() || lists_made_ || uses_rows(loop_)) return false;
+        for (const Abstract& each : given)
+            if (carried(each)) return false;
+        if (any_inside(loop_, [](const Node* node) {
+                return builtin_of(node) && builtin_of(node)->effect == 'w' && listed(node->inputs[0]->type) != DType::None;
+            }))
+            return false;
+        for (size_t i : written_)
+            if (!in_common_[i] ||
+                std::none_of(in_common_[i]->begin(), in_common_[i]->end(), [&](const auto& one) { return tells_apart(one.second); }))
+                return false;
+        return true;
+    }
+    static bool always_goes_on(const Node* loop) {
+        const Item *always = constant_of(loop->blocks[0]->outputs()[0]), *starts = constant_of(loop->inputs[1]);
+        return always && always->truth() && starts && starts->truth();
+    }
+
     // ---- what comes in
 
     void parameters() {
@@ -65,6 +107,7 @@ private:
                 made.view = std::make_shared<View>();
                 made.view->tensor = i;
                 made.view->unit = facts_[i].unit;
+                for (size_t d = 0; d < static_cast<size_t>(facts_[i].ndim); d++) made.view->dims.push_back(d);
                 if (data_.size() <= i) data_.resize(i + 1);
                 data_[i] = b_.parameter(ScalarType::Address);
                 for (int d = 0; d < facts_[i].ndim; d++) {
@@ -85,6 +128,8 @@ private:
         }
         if (uses_rows(loop_)) scratch_ = b_.parameter(ScalarType::Address);
         lists_ = b_.parameter(ScalarType::Address);
+        in_common_.resize(inputs_.size());
+        if (always_goes_on(loop_)) first_ = b_.parameter(ScalarType::I64), last_ = b_.parameter(ScalarType::I64);
         if (any_inside(loop_, changes_length)) header_region_ = 0x7FFD;
         if (any_inside(loop_, changes_rows)) rows_region_ = 0x7FFC;
         ran_ = b_.variable(ScalarType::Bool);
@@ -195,7 +240,19 @@ private:
         const Item* forever = constant_of(node->inputs[0]);
         const bool counts = !(forever && forever->integer() == INT64_MAX);
         const scalar::Variable trip = b_.variable(ScalarType::I64), goes_on = b_.variable(ScalarType::Bool);
-        b_.set(trip, b_.integer(0));
+        Word begin = b_.integer(0), limit = most.word;
+        if (outermost && first_) { // what is known of them is said by a condition, which always holds
+            const scalar::Block known = b_.block(), never = b_.block();
+            b_.branch(b_.binary(scalar::Op::And, b_.binary(scalar::Op::Ge, first_, begin), b_.binary(scalar::Op::Le, last_, limit)), known,
+                      never);
+            b_.seal(known);
+            b_.seal(never);
+            b_.enter(never);
+            b_.leave(0);
+            b_.enter(known);
+            begin = first_, limit = last_;
+        }
+        b_.set(trip, begin);
         b_.set(goes_on, begins.word);
         const Word older = b_.load(Memory::I64, lists_, {}, 1, 8 * MadeLists::most_arguments, list_region);
         const size_t lists_before = lists_made_;
@@ -215,16 +272,15 @@ private:
         b_.jump(head);
         b_.enter(head);
         Word condition;
-        const Item* always = constant_of(body->outputs()[0]);
-        const Item* starts = constant_of(node->inputs[1]);
-        const bool asks = !(always && always->truth() && starts && starts->truth());
-        if (counts) condition = b_.less(b_.get(trip), most.word);
+        const bool asks = !always_goes_on(node);
+        if (counts || (outermost && first_)) condition = b_.less(b_.get(trip), limit);
         if (asks) condition = condition ? b_.binary(scalar::Op::And, condition, b_.get(goes_on)) : b_.get(goes_on);
         if (!condition) condition = b_.boolean(true);
         b_.branch(condition, inside, after);
         b_.seal(inside);
         b_.enter(inside);
         values_[body->inputs()[0]] = number(Abstract::Int, b_.get(trip));
+        if (outermost) trip_ = b_.get(trip);
         for (size_t i = 0; i < count; i++) {
             Abstract now = first[i];
             if (carried(now)) now = held(now, variables[i]);

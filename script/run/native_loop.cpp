@@ -2,9 +2,12 @@
 // where it leaves early.
 #include "script/run/native_loop.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "core/dispatch.h"
+#include "runtime/threads.h"
 #include "script/run/fork.h"
 #include "script/run/instructions.h"
 
@@ -116,6 +119,81 @@ bool holds(const Item& list, TypeRef type, int64_t& most) {
         return std::all_of(items.begin(), items.end(), [&](const Item& item) { return holds(item, element, most); });
     const Item::Tag tag = element->is(TypeKind::Bool) ? Item::Tag::Bool : element->is(TypeKind::Int) ? Item::Tag::Int : Item::Tag::Float;
     return std::all_of(items.begin(), items.end(), [&](const Item& item) { return item.is(tag); });
+}
+
+/// Whether no two elements share memory.
+bool places_apart(const TensorImpl* impl) {
+    int64_t last = 0, reach = 0; // of the dimensions so far, the one with the least stride first
+    for (int left = impl->ndim; left-- > 0;) {
+        int64_t stride = INT64_MAX, size = 1;
+        int wide = 0;
+        for (int d = 0; d < impl->ndim; d++) {
+            const int64_t other = impl->strides()[static_cast<size_t>(d)];
+            if (impl->sizes()[static_cast<size_t>(d)] < 2) continue;
+            wide++;
+            if (other > last && other < stride) stride = other, size = impl->sizes()[static_cast<size_t>(d)];
+        }
+        if (left >= wide) continue;
+        if (stride == INT64_MAX || stride <= reach) return false;
+        last = stride, reach += (size - 1) * stride;
+    }
+    return true;
+}
+
+/// A part of a loop hears signals, and that another part was ended by one.
+struct PartEars : scalar::Ears {
+    std::atomic<bool>& ended;
+    int64_t (*hear)(scalar::Asker*) noexcept = ask;
+    explicit PartEars(std::atomic<bool>& ended) : ended(ended) {
+        ask = [](scalar::Asker* self) noexcept -> int64_t {
+            PartEars* part = static_cast<PartEars*>(self);
+            return part->ended.load(std::memory_order_relaxed) || part->hear(self);
+        };
+    }
+};
+
+int64_t nanoseconds() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/// Waking threads is worth it for loops of so many nanoseconds.
+constexpr int64_t long_loop = 100000;
+
+/// Runs the rounds in parts, at the same time where they are long: how long is seen by the first of them. The slots are left as by a run
+/// of the whole. `at`: of the first round.
+int64_t run_parts(const LoweredLoop& lowered, std::vector<scalar::Slot>& slots, size_t at, int64_t rounds, scalar::Ears& ears) {
+    const std::vector<scalar::Slot> given = slots;
+    std::vector<int64_t> writes(lowered.written.size());
+    std::atomic<bool> ended{false};
+    std::mutex lock;
+    const auto part = [&](int64_t from, int64_t to) {
+        PartEars mine(ended);
+        std::vector<scalar::Slot> own = given;
+        own[at].i = from, own[at + 1].i = to;
+        const int64_t code = lowered.code->run(own.data(), &mine);
+        const std::lock_guard guard(lock);
+        for (size_t i = 0; i < writes.size(); i++) writes[i] += own[i + (code == 0)].i;
+        if (code == 0) return;
+        ended = true;
+        if (mine.error) ears.error = mine.error;
+    };
+    const int64_t few = 1 + rounds / 32, begin = nanoseconds();
+    part(0, few);
+    const int64_t each = (nanoseconds() - begin) / few;
+    try {
+        if (ended) {
+        } else if (each > long_loop / (rounds - few))
+            parallel_for(few, rounds, 1 + (rounds - few) / (2 * ranges_each * num_threads()), part);
+        else part(few, rounds);
+    } catch (...) {
+        ended = true;
+        ears.error = std::current_exception();
+    }
+    slots[0].i = 1;
+    for (size_t i = 0; i < writes.size(); i++) slots[i + !ended].i = writes[i];
+    return ended;
 }
 
 std::string list_text(const std::vector<int64_t>& sizes) {
@@ -296,8 +374,11 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     double scratch[longest_row];
     if (rows_) slots[at++].p = scratch;
     slots[at++].p = &made;
+    bool divides = lowered->divides && rounds >= 4 && num_threads() > 1 && !in_parallel_region();
+    for (size_t i : lowered->written) divides = divides && places_apart(tensors[i].impl());
+    if (lowered->parts) slots[at].i = 0, slots[at + 1].i = rounds;
     scalar::Ears ears;
-    const int64_t code = lowered->code->run(slots.data(), &ears);
+    const int64_t code = divides ? run_parts(*lowered, slots, at, rounds, ears) : lowered->code->run(slots.data(), &ears);
     const LoweredLoop::Exit& exit = lowered->exits[static_cast<size_t>(code)];
     // Memory and versions are as they would be after as many rounds of the interpreter.
     size_t state = code == 0 ? 1 : exit.values.size();

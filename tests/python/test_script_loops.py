@@ -889,6 +889,139 @@ def test_interrupt(body):
     timer.join()
 
 
+PARTS = """
+def rows(x, y, n: int):
+    for i in range(x.size(0)):
+        for j in range(x.size(1)):
+            s = 0.0
+            for k in range(n):
+                s = s * 0.5 + float(x[i, j]) * float(k)
+            y[i, j] = s
+def other_rows(x, y, n: int):
+    for i in range(0, x.size(0) - 2, 2):
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[i + 1, j] = float(y[i + 1, j]) * 0.5 + float(x[i, j])
+def next_row(x, y, n: int):
+    for i in range(x.size(0) - 1):
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[i + 1, j] = float(y[i, j]) * 0.5 + float(y[i + 1, j]) * 0.25 + 1.0
+def same_row(x, y, n: int):
+    for i in range(x.size(0)):
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[0, j] = float(y[0, j]) * 0.5 + float(x[i, j])
+def across(x, y, n: int):
+    for i in range(x.size(1)):
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[i, j] = float(y[j, i]) * 0.5 + float(x[i, j])
+def backwards(x, y, n: int):
+    for i in range(x.size(0)):
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[-i, j] = float(y[-i, j]) * 0.5 + float(i)
+def sums(x, y, n: int):
+    s = 0.0
+    for i in range(x.size(0)):
+        for j in range(x.size(1)):
+            for k in range(n):
+                s = s * 0.999 + float(x[i, j])
+            y[i, j] = s
+    return s
+def stops(x, y, n: int):
+    for i in range(x.size(0)):
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[i, j] = float(y[i, j]) * 0.5 + float(x[i, j])
+            if float(x[i, j]) == 777.0:
+                raise ValueError("777")
+def breaks(x, y, n: int):
+    for i in range(x.size(0)):
+        if float(x[i, 0]) == 780.0:
+            break
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[i, j] = float(y[i, j]) * 0.5 + float(x[i, j])
+def a_list(x, y, n: int):
+    z = [0.0] * 100
+    for i in range(x.size(0)):
+        for j in range(x.size(1)):
+            for k in range(n):
+                y[i, j] = float(y[i, j]) * 0.5 + z[i]
+            z[(i + 1) % 100] = float(x[i, j])
+    return z
+"""
+DIVIDED = {"rows"}
+PART_NAMES = [line[4:line.index("(")] for line in PARTS.split("\n") if line.startswith("def ")]
+
+
+def run_parts(unit, name, threads):
+    before = kindling.get_num_threads()
+    kindling.set_num_threads(threads)
+    try:
+        x = kindling.arange(100 * 12, dtype=kindling.float64).reshape(100, 12)
+        for _ in range(2):
+            y = x * 0.25
+            try:
+                result = getattr(unit, name)(x, y, 300)
+            except kindling.jit.Error as error:
+                result = str(error)
+        return result, y.tolist(), y._version
+    finally:
+        kindling.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", PART_NAMES)
+def test_parts(name):
+    """Rounds in several threads, and those that may not be: the same memory, versions and errors as in one thread."""
+    unit = kindling.jit.CompilationUnit(PARTS)
+    assert run_parts(unit, name, 4) == run_parts(unit, name, 1)
+
+
+def test_which_loops_are_divided():
+    """The first parallel loop starts the threads."""
+    program = """
+import os, sys
+import kindling
+kindling.set_num_threads(2)
+text, names = sys.stdin.read().split("---")
+for name in names.split():
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        continue
+    x = kindling.arange(100 * 12, dtype=kindling.float64).reshape(100, 12)
+    wide = kindling.zeros(12).to(kindling.float64).expand(100, 12) if name == "expanded" else x * 0
+    try:
+        for _ in range(2):
+            getattr(kindling.jit.CompilationUnit(text), name.replace("expanded", "rows"))(x, wide, 3000)
+    except kindling.jit.Error:
+        pass
+    print(name, len(os.listdir("/proc/self/task")), flush=True)
+    os._exit(0)
+"""
+    names = [*PART_NAMES, "expanded"]
+    assert in_child(program, PARTS + "---" + " ".join(names)).split("\n")[:-1] == [f"{name} {2 if name in DIVIDED else 1}" for name in names]
+
+
+def test_interrupt_of_parts():
+    unit = kindling.jit.CompilationUnit("""
+def f(y):
+    for i in range(y.size(0)):
+        for j in range(200000 if i == 0 else 1 << 60):
+            y[i] = float(y[i]) * 0.5 + 1.0
+""")
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    y = kindling.zeros(64)
+    with pytest.raises(KeyboardInterrupt):
+        unit.f(y)
+    timer.join()
+    assert y[0] == 2 and y._version >= 200000
+
+
 def test_kernels_of_others(units):
     """A kernel that was added to some operator leaves loops alone that do not call it; one for an operator of the loop runs."""
     library = kindling.library.Library("loops_apart", "DEF")
