@@ -26,8 +26,8 @@ namespace {
 
 constexpr int most_threads = 1024;
 
-void futex_wait(const std::atomic<uint32_t>& word, uint32_t expected) {
-    syscall(SYS_futex, reinterpret_cast<const uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+void futex_wait(const std::atomic<uint32_t>& word, uint32_t expected, const timespec* most = nullptr) {
+    syscall(SYS_futex, reinterpret_cast<const uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, most, nullptr, 0);
 }
 void futex_wake(const std::atomic<uint32_t>& word, int count) {
     syscall(SYS_futex, reinterpret_cast<const uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
@@ -392,10 +392,19 @@ void detail::run_parallel(int64_t begin, int64_t end, int64_t grain, RangeFuncti
     inside = false;
     // Close the loop to those who have not joined, then wait for those who have.
     uint32_t state = pool.state.fetch_and(ticket - 1, std::memory_order_acq_rel) & (ticket - 1);
+    // Theirs may be long: signals are heard meanwhile.
+    constexpr timespec tenth{0, 100000000};
     for (int i = 0; state != 0; ++i) {
         if (i < 500) pause();
-        else futex_wait(pool.state, state);
+        else futex_wait(pool.state, state, &tenth);
         state = pool.state.load(std::memory_order_acquire);
+        if (i < 500 || state == 0 || job.failed.load(std::memory_order_relaxed)) continue;
+        try {
+            hear_signals();
+        } catch (...) {
+            if (!job.failed.exchange(true)) error = std::current_exception();
+            job.next.store(job.end, std::memory_order_relaxed);
+        }
     }
     pool.busy.store(0, std::memory_order_release);
     if (error) std::rethrow_exception(error);

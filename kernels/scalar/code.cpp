@@ -53,14 +53,14 @@ Ears::Ears() {
 }
 
 std::unique_ptr<Code> compile(Function&& function, const Options& options) {
-    if (options.trace) *options.trace += text(function);
+    if (options.trace) *options.trace += options.text(function);
     tidy(function);
     if (options.optimise) optimise_first(function);
     const auto native = [&](Function& made) -> std::unique_ptr<Code> {
         if (options.optimise) optimise_last(made);
         split_edges(made);
         use_checked(made);
-        if (options.trace) *options.trace += "\n" + text(made) + "\n";
+        if (options.trace) *options.trace += "\n" + options.text(made) + "\n";
         if (options.fails) *options.fails = may_fail(made);
         return options.native ? machine_code(made, options) : nullptr;
     };

@@ -50,8 +50,9 @@ protected:
 struct Options {
     bool native = true; // where the processor (AVX2) and the system (executable memory) allow it
     bool optimise = true, widen = true;
-    std::string* trace = nullptr; // gets the function, what the passes made of it, and its code
-    bool* fails = nullptr;        // gets whether a check, or an end with a code, is left; polls may still leave
+    std::string* trace = nullptr;                   // gets the function, what the passes made of it, and its code
+    std::string (*text)(const Function&) = nullptr; // for that: `scalar::text`, which a library without tests need not hold
+    bool* fails = nullptr;                          // gets whether a check, or an end with a code, is left; polls may still leave
 };
 
 /// Never fails for a function that verifies. The function is used up.

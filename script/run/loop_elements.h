@@ -32,10 +32,10 @@ protected:
     scalar::Region region_of(size_t tensor) const { return apart_ ? static_cast<scalar::Region>(tensor + 1) : scalar::any_region; }
 
     void touch(const View& view) {
-        auto& common = in_common_[view.tensor];
-        if (!common) common = view.indices;
-        std::erase_if(*common,
-                      [&](const auto& one) { return std::find(view.indices.begin(), view.indices.end(), one) == view.indices.end(); });
+        std::vector<Word>& common = in_common_[view.tensor];
+        if (common.empty()) common = view.indices;
+        for (size_t d = 0; d < common.size(); d++)
+            if (common[d] != view.indices[d]) common[d] = {};
     }
     /// The element that a tensor of no dimension holds now.
     Abstract load(const Abstract& a, const Node* node) {
@@ -129,8 +129,9 @@ protected:
         Word step = checked;
         if (constant(view.strides[d]) != 1) step = b_.multiply(checked, view.strides[d]);
         made.view->offset = view.offset ? b_.add(view.offset, step) : step;
-        made.view->indices.emplace_back(view.dims[d], index.word);
-        made.view->dims.erase(made.view->dims.begin() + static_cast<long>(d));
+        size_t left = 0, dimension = 0;
+        while (view.indices[dimension] || left++ < d) dimension++;
+        made.view->indices[dimension] = index.word;
         made.view->sizes.erase(made.view->sizes.begin() + static_cast<long>(d));
         made.view->strides.erase(made.view->strides.begin() + static_cast<long>(d));
         return made;

@@ -71,10 +71,11 @@ private:
                 return builtin_of(node) && builtin_of(node)->effect == 'w' && listed(node->inputs[0]->type) != DType::None;
             }))
             return false;
-        for (size_t i : written_)
-            if (!in_common_[i] ||
-                std::none_of(in_common_[i]->begin(), in_common_[i]->end(), [&](const auto& one) { return tells_apart(one.second); }))
-                return false;
+        for (size_t i : written_) {
+            bool apart = false;
+            for (const Word index : in_common_[i]) apart = apart || (index && tells_apart(index));
+            if (!apart) return false;
+        }
         return true;
     }
     static bool always_goes_on(const Node* loop) {
@@ -107,7 +108,7 @@ private:
                 made.view = std::make_shared<View>();
                 made.view->tensor = i;
                 made.view->unit = facts_[i].unit;
-                for (size_t d = 0; d < static_cast<size_t>(facts_[i].ndim); d++) made.view->dims.push_back(d);
+                made.view->indices.resize(static_cast<size_t>(facts_[i].ndim));
                 if (data_.size() <= i) data_.resize(i + 1);
                 data_[i] = b_.parameter(ScalarType::Address);
                 for (int d = 0; d < facts_[i].ndim; d++) {

@@ -30,9 +30,8 @@ struct View {
     size_t tensor; // which input
     Word offset;   // in elements; none: 0
     std::vector<Word> sizes, strides;
-    bool unit;                                    // the last stride is 1
-    std::vector<size_t> dims;                     // of the tensor, those that are left
-    std::vector<std::pair<size_t, Word>> indices; // those that an index was chosen for
+    bool unit;                 // the last stride is 1
+    std::vector<Word> indices; // of each dimension of the tensor, if one was chosen
 };
 
 struct Abstract {
@@ -172,8 +171,8 @@ protected:
     std::vector<int> numbers_; // of the sizes that have one
     std::vector<Word> sizes_;
     size_t stores_ = 0; // so far in the text
-    // Of each tensor: indices that every reading and writing of it has in common, if there were any.
-    std::vector<std::optional<std::vector<std::pair<size_t, Word>>>> in_common_;
+    std::vector<std::vector<Word>>
+        in_common_;            // of each tensor: indices that every reading and writing of it has in common; none yet: empty
     Word trip_, first_, last_; // of the outermost loop; what a part of it runs over
     std::vector<Word> data_;
     std::vector<size_t> kept_, written_;

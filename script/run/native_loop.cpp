@@ -140,18 +140,6 @@ bool places_apart(const TensorImpl* impl) {
     return true;
 }
 
-/// A part of a loop hears signals, and that another part was ended by one.
-struct PartEars : scalar::Ears {
-    std::atomic<bool>& ended;
-    int64_t (*hear)(scalar::Asker*) noexcept = ask;
-    explicit PartEars(std::atomic<bool>& ended) : ended(ended) {
-        ask = [](scalar::Asker* self) noexcept -> int64_t {
-            PartEars* part = static_cast<PartEars*>(self);
-            return part->ended.load(std::memory_order_relaxed) || part->hear(self);
-        };
-    }
-};
-
 int64_t nanoseconds() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -166,26 +154,24 @@ constexpr int64_t long_loop = 100000;
 int64_t run_parts(const LoweredLoop& lowered, std::vector<scalar::Slot>& slots, size_t at, int64_t rounds, scalar::Ears& ears) {
     const std::vector<scalar::Slot> given = slots;
     std::vector<int64_t> writes(lowered.written.size());
-    std::atomic<bool> ended{false};
     std::mutex lock;
     const auto part = [&](int64_t from, int64_t to) {
-        PartEars mine(ended);
+        scalar::Ears mine;
         std::vector<scalar::Slot> own = given;
         own[at].i = from, own[at + 1].i = to;
         const int64_t code = lowered.code->run(own.data(), &mine);
-        const std::lock_guard guard(lock);
-        for (size_t i = 0; i < writes.size(); i++) writes[i] += own[i + (code == 0)].i;
-        if (code == 0) return;
-        ended = true;
-        if (mine.error) ears.error = mine.error;
+        {
+            const std::lock_guard guard(lock);
+            for (size_t i = 0; i < writes.size(); i++) writes[i] += own[i + (code == 0)].i;
+        }
+        if (code) std::rethrow_exception(mine.error); // others hear that a part failed
     };
+    bool ended = false;
     const int64_t few = 1 + rounds / 32, begin = nanoseconds();
-    part(0, few);
-    const int64_t each = (nanoseconds() - begin) / few;
     try {
-        if (ended) {
-        } else if (each > long_loop / (rounds - few))
-            parallel_for(few, rounds, 1 + (rounds - few) / (2 * ranges_each * num_threads()), part);
+        part(0, few);
+        const int64_t each = (nanoseconds() - begin) / few;
+        if (each > long_loop / (rounds - few)) parallel_for(few, rounds, 1 + (rounds - few) / (2 * ranges_each * num_threads()), part);
         else part(few, rounds);
     } catch (...) {
         ended = true;
@@ -283,7 +269,9 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     std::vector<TensorFacts> facts(inputs_.size());
     std::vector<Tensor> tensors(inputs_.size());
     std::vector<Extent> extents;
-    std::string key(1, static_cast<char>(default_dtype()));
+    std::string key;
+    const auto tell = [&](int64_t part) { key.push_back(static_cast<char>(part)); };
+    tell(static_cast<int64_t>(default_dtype()));
     std::vector<int64_t> sizes; // different ones
     bool apart = true;
     for (size_t i = 0; i < inputs_.size(); i++) {
@@ -302,16 +290,18 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
             note("a tensor is watched (it requires grad, say), or of a dtype or layout that loops do not know");
             return false;
         }
-        facts[i] = {impl->dtype, impl->ndim, impl->ndim > 0 && impl->strides()[static_cast<size_t>(impl->ndim - 1)] == 1, {}};
-        key += static_cast<char>(impl->dtype);
-        key += static_cast<char>(impl->ndim * 2 + facts[i].unit);
+        TensorFacts& known = facts[i];
+        known.dtype = impl->dtype, known.ndim = impl->ndim;
+        known.unit = impl->ndim > 0 && impl->strides()[static_cast<size_t>(impl->ndim - 1)] == 1;
+        tell(static_cast<int64_t>(impl->dtype));
+        tell(impl->ndim * 2 + known.unit);
         for (int d = 0; d < impl->ndim; d++) {
             const int64_t size = impl->sizes()[static_cast<size_t>(d)];
             auto at = std::find(sizes.begin(), sizes.end(), size);
             if (at == sizes.end()) at = sizes.insert(sizes.end(), size);
             const int number = static_cast<int>(at - sizes.begin());
-            facts[i].sizes.push_back(rows_ && size > longest_row ? -1 - number : number);
-            key += static_cast<char>(facts[i].sizes.back());
+            known.sizes.push_back(rows_ && size > longest_row ? -1 - number : number);
+            tell(known.sizes.back());
         }
         const Extent extent = extent_of(impl);
         for (const Extent& other : extents) apart &= extent.to <= other.from || other.to <= extent.from;
@@ -328,9 +318,9 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         if (dim < 0) dim += tensor->dim();
         if (dim < 0 || dim >= tensor->dim() || tensor->size(dim) != inputs[i]->integer()) continue;
         facts[i].sizes.push_back(facts[static_cast<size_t>(of)].sizes[static_cast<size_t>(dim)]);
-        key += static_cast<char>(1 + i); // and its number is that of the size
+        tell(static_cast<int64_t>(1 + i)); // and its number is that of the size
     }
-    key += static_cast<char>(apart);
+    tell(apart);
     std::shared_ptr<LoweredLoop> lowered;
     {
         const auto guard = hold();

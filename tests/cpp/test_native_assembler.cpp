@@ -106,7 +106,7 @@ void test_forms(bool evex) {
                 if (!masks && row.flags & ToMask && is_evex) source = (source + 20) % 32, other = (other + 11) % 32;
                 const bool memory_only = row.flags & Scalar && form != Form::BroadcastSs && form != Form::BroadcastSd &&
                                          (form < Form::AddDouble || form > Form::MovDTo);
-                const bool register_only = masks ? !(row.flags & Scalar) : row.flags & FromMask;
+                const bool register_only = masks ? !(row.flags & Scalar) : row.flags & FromMask || form == Form::MovMskPd;
                 if (!memory_only && form != Form::MovUpsStore && form != Form::MovUpdStore && form != Form::MovNtPs &&
                     form != Form::MaskMovPs && form != Form::MaskMovPsStore) {
                     assembler.emit(form, bytes, reg, source, Place::of(other), immediate);
@@ -213,6 +213,7 @@ void test_integers() {
         for (Single op : {Single::Not, Single::Negate, Single::Divide}) assembler.operate(op, reg);
         for (Shift op : {Shift::Left, Shift::Right, Shift::Signed}) assembler.shift(op, reg, 17);
         assembler.test(reg, R9);
+        assembler.count_bits(reg, R9);
         for (int c = 2; c < 16; c++) assembler.set_if(static_cast<Condition>(c), reg);
     }
     assembler.sign_of_rax_to_rdx();

@@ -49,7 +49,7 @@ int64_t widened; // programs that have values of four lanes
 std::unique_ptr<Code> compiled(const Function& function, bool widen) {
     std::string trace;
     Options options;
-    options.widen = widen, options.trace = &trace;
+    options.widen = widen, options.trace = &trace, options.text = text;
     std::unique_ptr<Code> code = compile(Function(function), options);
     if (widen) widened += trace.find("x4.") != std::string::npos;
     return code;

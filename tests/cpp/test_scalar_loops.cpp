@@ -123,7 +123,7 @@ void compare(const char* name, Function& function, const std::function<Arguments
         Options options;
         options.native = way == 0;
         std::string trace;
-        if (dump && way == 0 && std::string(dump) == name) options.trace = &trace;
+        if (dump && way == 0 && std::string(dump) == name) options.trace = &trace, options.text = text;
         Function copy = function;
         const double before = seconds();
         const std::unique_ptr<Code> code = compile(std::move(copy), options);

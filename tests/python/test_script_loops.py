@@ -1006,11 +1006,13 @@ for name in names.split():
     assert in_child(program, PARTS + "---" + " ".join(names)).split("\n")[:-1] == [f"{name} {2 if name in DIVIDED else 1}" for name in names]
 
 
-def test_interrupt_of_parts():
-    unit = kindling.jit.CompilationUnit("""
+@pytest.mark.parametrize("last", [1, 63])
+def test_interrupt_of_parts(last):
+    """All rounds are long but some of the first; only the last one is, whichever thread gets it."""
+    unit = kindling.jit.CompilationUnit(f"""
 def f(y):
     for i in range(y.size(0)):
-        for j in range(200000 if i == 0 else 1 << 60):
+        for j in range(200000 if i < {last} else 1 << 60):
             y[i] = float(y[i]) * 0.5 + 1.0
 """)
     timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
