@@ -31,12 +31,12 @@ public:
         const std::string wrong = verify(made_);
         if (!wrong.empty()) fail(ErrorKind::Internal, "a loop's code is not sound: %s", wrong.c_str());
         bool fails = false;
-        const bool apart = rounds_apart(given);
+        if (first_ && !rounds_apart(given)) throw Whole{};
         scalar::Options options;
         options.fails = &fails;
         lowered.code = scalar::compile(std::move(made_), options);
-        lowered.parts = first_.id != 0;
-        lowered.divides = apart && !fails;
+        if (first_ && fails) throw Whole{};
+        lowered.divides = first_.id != 0;
         lowered.exits = std::move(exits_);
         lowered.kept = kept_;
         lowered.written = written_;
@@ -64,7 +64,7 @@ private:
     /// Whether no round reads or writes what another one writes: all that touches a tensor that is written to has one index in common,
     /// which tells rounds apart. Lists are only read, and nothing is carried.
     bool rounds_apart(const std::vector<Abstract>& given) {
-        if (!first_ || !apart_ || !kept_.empty() || lists_made_ || uses_rows(loop_)) return false;
+        if (!apart_ || !kept_.empty() || lists_made_ || uses_rows(loop_)) return false;
         for (const Abstract& each : given)
             if (carried(each)) return false;
         if (any_inside(loop_, [](const Node* node) {
@@ -130,7 +130,7 @@ private:
         if (uses_rows(loop_)) scratch_ = b_.parameter(ScalarType::Address);
         lists_ = b_.parameter(ScalarType::Address);
         in_common_.resize(inputs_.size());
-        if (always_goes_on(loop_)) first_ = b_.parameter(ScalarType::I64), last_ = b_.parameter(ScalarType::I64);
+        if (parts_ && always_goes_on(loop_)) first_ = b_.parameter(ScalarType::I64), last_ = b_.parameter(ScalarType::I64);
         if (any_inside(loop_, changes_length)) header_region_ = 0x7FFD;
         if (any_inside(loop_, changes_rows)) rows_region_ = 0x7FFC;
         ran_ = b_.variable(ScalarType::Bool);
@@ -477,11 +477,13 @@ bool uses_rows(const Node* loop) {
 
 LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart) {
     std::vector<std::pair<const Node*, size_t>> by_value;
-    for (;;) {
-        Lowering lowering(loop, inputs, facts, apart, by_value);
+    for (bool parts = apart;;) {
+        Lowering lowering(loop, inputs, facts, apart, by_value, parts);
         try {
             return lowering.run();
-        } catch (const Again&) { by_value = lowering.wanted_by_value(); } catch (const Unsupported& unsupported) {
+        } catch (const Whole&) { parts = false; } catch (const Again&) {
+            by_value = lowering.wanted_by_value();
+        } catch (const Unsupported& unsupported) {
             LoweredLoop refused;
             refused.why = unsupported.why;
             refused.where = unsupported.node;

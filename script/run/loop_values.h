@@ -25,6 +25,8 @@ struct Unsupported {
 };
 /// A carried tensor has to be taken by its value: lower again.
 struct Again {};
+/// Parts of the loop may not run at the same time: lower it as a whole, which knows more of its rounds.
+struct Whole {};
 
 struct View {
     size_t tensor; // which input
@@ -77,8 +79,8 @@ ScalarType computed(DType dtype) {
 class LoopValues {
 public:
     LoopValues(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart,
-               const std::vector<std::pair<const Node*, size_t>>& by_value)
-        : loop_(loop), inputs_(inputs), facts_(facts), apart_(apart), by_value_(by_value), b_(made_) {}
+               const std::vector<std::pair<const Node*, size_t>>& by_value, bool parts)
+        : loop_(loop), inputs_(inputs), facts_(facts), apart_(apart), parts_(parts), by_value_(by_value), b_(made_) {}
 
 protected:
     [[noreturn]] void refuse(const Node* node, const char* what, const char* why = "") { throw Unsupported{node, std::string(what) + why}; }
@@ -156,7 +158,7 @@ protected:
     const Node* loop_;
     const std::vector<const Value*>& inputs_;
     const std::vector<TensorFacts>& facts_;
-    bool apart_;
+    bool apart_, parts_;
     std::vector<std::pair<const Node*, size_t>> by_value_;
     scalar::Function made_;
     scalar::Builder b_;

@@ -366,7 +366,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     slots[at++].p = &made;
     bool divides = lowered->divides && rounds >= 4 && num_threads() > 1 && !in_parallel_region();
     for (size_t i : lowered->written) divides = divides && places_apart(tensors[i].impl());
-    if (lowered->parts) slots[at].i = 0, slots[at + 1].i = rounds;
+    if (lowered->divides) slots[at].i = 0, slots[at + 1].i = rounds;
     scalar::Ears ears;
     const int64_t code = divides ? run_parts(*lowered, slots, at, rounds, ears) : lowered->code->run(slots.data(), &ears);
     const LoweredLoop::Exit& exit = lowered->exits[static_cast<size_t>(code)];

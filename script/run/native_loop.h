@@ -37,8 +37,7 @@ struct LoweredLoop {
     std::string outputs;         // 'i', 'f', 'b'; 'l': a list; '=': that input; a DType: a new tensor of no dimension
     std::vector<size_t> kept;    // tensors of no dimension that live in registers: written back at the end
     std::vector<size_t> written; // tensors whose writes are counted
-    bool parts = false;          // it takes the first round and the one behind the last
-    bool divides = false;        // parts of it may run at the same time
+    bool divides = false;        // parts may run at the same time; it takes the first round and the one behind the last
 };
 
 /// The dtypes whose elements loops compute with.
