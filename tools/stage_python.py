@@ -53,7 +53,7 @@ SMALL = 2000  # bytes of source that are compiled in less time than their byteco
 BLOCK = 160_000  # bytes that are compressed together: 0.5 ms to read
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
-# whole Jacobians, scaled losses, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, process groups, attention with functions of the program's own, checkpoints of activations, optimisers and distributions that few programs name)
+# whole Jacobians, scaled losses, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, process groups, attention with functions of the program's own, checkpoints of activations, optimisers and distributions that few programs name, sparse tensors, lazy layers)
 # is compiled when it is used, in 5 to 20 ms a module.
 SELDOM = {"startup", "_compiling/backend.py", "_compiling/breaks.py", "_compiling/options.py", "_start/bootstrap.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_native_names/script.py", "_native_names/types.py", "_native_names/dispatch_queries.py", "_start/doctor.py", "jit/_freeze.py", "jit/_fusers.py", "jit/_compilation_unit.py", "jit/_trace.py", "_saving/safetensors.py", "jit/_dataclasses.py", "utils/tensorboard", "nn/attention/flex_attention.py", "distributed/distributed_c10d.py", "utils/checkpoint.py",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
@@ -70,7 +70,14 @@ SELDOM = {"startup", "_compiling/backend.py", "_compiling/breaks.py", "_compilin
           "distributions/von_mises.py", "distributions/transformed_distribution.py", "distributions/negative_binomial.py",
           "distributions/kumaraswamy.py", "func/_eager.py", "_functorch", "fx/interpreter.py", "signal", "_lowrank.py", "_operators/images.py", "nn/modules/adaptive.py",
           "optim/adagrad.py", "masked/__init__.py", "distributions/continuous_bernoulli.py", "distributions/multivariate_normal.py", "distributed/device_mesh.py", "fx/traceback.py",
-          "utils/data/_multiprocess.py", "utils/data/_utils/channel.py", "utils/data/_utils/worker.py"}
+          "utils/data/_multiprocess.py", "utils/data/_utils/channel.py", "utils/data/_utils/worker.py",
+          "sparse/__init__.py", "sparse/_gradcheck.py",
+          "_native_names/keys.py", "_native_names/private.py", "multiprocessing/_spawn.py", "multiprocessing/reductions.py",
+          "_higher_order_ops", "nn/attention/bias.py", "nn/modules/lazy.py", "nn/modules/_lazy_conv.py", "nn/modules/_lazy_norm.py",
+          "nn/modules/linear_cross_entropy_options.py", "nn/parallel/distributed.py", "optim/rmsprop.py",
+          "distributions/generalized_pareto.py", "distributions/independent.py", "distributions/dirichlet.py", "distributions/one_hot_categorical.py",
+          "distributions/multinomial.py", "distributions/binomial.py", "distributions/studentT.py", "distributions/gamma.py", "distributions/geometric.py",
+          "distributions/fishersnedecor.py", "distributions/beta.py"}
 
 class Unrun(ast.NodeTransformer):
     """Functions of `_scripted` modules: the compiler of scripts reads their source, and nobody runs them."""
