@@ -7,32 +7,38 @@ namespace kindling::python {
 
 namespace {
 
+/// While Python is asked: from any thread, and its own use of sizes is not recorded.
+struct Asking {
+    Lock lock;
+    SizesUnrecorded unrecorded;
+};
+
 /// A recorder whose work an object of Python does.
 class PythonRecorder final : public SizeRecorder {
 public:
     explicit PythonRecorder(PyObject* tracer) : tracer_(Object::share(tracer)) {}
     int64_t size_of(const TensorImpl* tensor, int64_t dim) override {
-        const SizesUnrecorded here;
+        const Asking here;
         Object header(checked(wrap(const_cast<TensorImpl*>(tensor))));
         return symbol(PyObject_CallMethod(tracer_.get(), "size_of", "OL", header.get(), static_cast<long long>(dim)));
     }
     void stands_for(const TensorImpl* shape, const TensorImpl* tensor) override {
-        const SizesUnrecorded here;
+        const Asking here;
         Object of(checked(wrap(const_cast<TensorImpl*>(tensor)))), header(checked(wrap(const_cast<TensorImpl*>(shape))));
         done(PyObject_CallMethod(tracer_.get(), "stands_for", "OO", header.get(), of.get()));
     }
     int64_t step(Step step, Size a, Size b) override {
-        const SizesUnrecorded here;
+        const Asking here;
         static constexpr const char* names[] = {"add", "sub", "mul", "floordiv", "mod"};
         return symbol(PyObject_CallMethod(tracer_.get(), "step", "sNN", names[static_cast<int>(step)], object(a), object(b)));
     }
     void decided(Relation relation, Size a, Size b, bool outcome) override {
-        const SizesUnrecorded here;
+        const Asking here;
         const char* name = relation == Relation::Equal ? outcome ? "eq" : "ne" : outcome ? "lt" : "ge";
         done(PyObject_CallMethod(tracer_.get(), "decided", "sNN", name, object(a), object(b)));
     }
     void specialised(Size size) override {
-        const SizesUnrecorded here;
+        const Asking here;
         done(PyObject_CallMethod(tracer_.get(), "decided", "sNL", "eq", object(size), static_cast<long long>(size.hint())));
     }
     /// A torch.SymInt, or an int where there is no symbol.
