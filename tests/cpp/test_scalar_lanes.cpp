@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "kernels/isa.h"
 #include "kernels/scalar/builder.h"
 #include "kernels/scalar/code.h"
 #include "tests/cpp/check.h"
@@ -381,6 +382,10 @@ int main(int count, char** words) {
     const uint64_t programs = count > 2 ? std::strtoull(words[2], nullptr, 10) : 3000;
     for (uint64_t seed = first; seed < first + programs && failures < 5; seed++) try_one(seed);
     std::fprintf(stderr, "%lld of %llu programs widened\n", static_cast<long long>(widened), static_cast<unsigned long long>(programs));
+    if (kindling::isa() == kindling::Isa::Baseline) { // has no vectors of four lanes: the programs ran as they are
+        CHECK(widened == 0);
+        return finish("test_scalar_lanes");
+    }
     if (programs >= 1000) CHECK(widened > static_cast<int64_t>(programs / 20));
     which_loops();
     sums();
