@@ -71,6 +71,7 @@ KINDLING_INLINE void sum_square(Vec<double, 4>& sums, float* out, const float* i
     store(out, a), store(out + out_step, b), store(out + 2 * out_step, c), store(out + 3 * out_step, d);
 }
 KINDLING_INLINE void sum_rest(double sum, float* out, const float* in, int64_t at, int64_t length) {
+#pragma GCC unroll 4 // alone, it takes a third longer where its jump lies across two lines of the cache
     for (; at < length; at++) out[at] = static_cast<float>(sum += static_cast<double>(in[at]));
 }
 /// Running sums of contiguous lines of floats, eight side by side. Each line is added up in order.
