@@ -152,13 +152,15 @@ PyObject* get_schema_text(PyObject* self, void*) {
 }
 PyObject* repr_function(PyObject* self) { return PyUnicode_FromFormat("<torch.jit.ScriptFunction object at %p>", self); }
 
-/// _loops(): for each loop that might run as machine code, what kept it from that the last time; "" where nothing did.
+/// _loops(): for each loop that might run as machine code, what kept it from that the last time, what kept its rounds from vector lanes,
+/// and what from several threads; "" where nothing did. And the line where it begins.
 PyObject* loops(PyObject* self, PyObject*) {
     return guarded_script([&] {
         Object all(checked(PyList_New(0)));
-        for (const std::string& why : ks::loops_of(function_in(self))) {
-            Object text(checked(text_object(why)));
-            if (PyList_Append(all.get(), text.get())) throw_python();
+        for (const ks::LoopReport& loop : ks::loops_of(function_in(self))) {
+            Object each(checked(Py_BuildValue("(sssn)", loop.interpreted.c_str(), loop.narrow.c_str(), loop.together.c_str(),
+                                              static_cast<Py_ssize_t>(loop.line))));
+            if (PyList_Append(all.get(), each.get())) throw_python();
         }
         return all.take();
     });

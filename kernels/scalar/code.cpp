@@ -36,13 +36,14 @@ int64_t hear(Asker* asker) noexcept {
     return 0;
 }
 
-bool may_fail(const Function& function) {
+int32_t may_fail(const Function& function) {
     for (const BasicBlock& block : function.blocks) {
-        if (block.kind == BasicBlock::Leave && function.exits[block.exit].code) return true;
+        if (block.kind == BasicBlock::Leave && function.exits[block.exit].code) return function.exits[block.exit].code;
         for (uint32_t id : block.nodes)
-            if (function.nodes[id].op == Op::Index || function.nodes[id].op == Op::Check) return true;
+            if (function.nodes[id].op == Op::Index || function.nodes[id].op == Op::Check)
+                return function.exits[function.nodes[id].extra].code;
     }
-    return false;
+    return 0;
 }
 
 } // namespace
@@ -61,17 +62,24 @@ std::unique_ptr<Code> compile(Function&& function, const Options& options) {
         split_edges(made);
         use_checked(made);
         if (options.trace) *options.trace += "\n" + options.text(made) + "\n";
-        if (options.fails) *options.fails = may_fail(made);
+        if (options.report) options.report->fails = may_fail(made);
         return options.native ? machine_code(made, options) : nullptr;
     };
-    if (options.optimise && options.native && options.widen && isa() != Isa::Baseline)
-        if (const std::unique_ptr<Function> wide = widen(function)) {
+    std::string why = "there is no machine code here";
+    if (options.optimise && options.native && options.widen && isa() != Isa::Baseline) {
+        why.clear();
+        if (const std::unique_ptr<Function> wide = widen(function, &why)) {
             tidy(*wide);
             merge_values(*wide);
             tidy(*wide);
             hoist(*wide, true);
             if (std::unique_ptr<Code> code = native(*wide)) return code;
+            why = "its vectors need more registers than there are";
+        } else if (why.empty()) {
+            why = "it has no loop";
         }
+    }
+    if (options.report) options.report->narrow = why;
     if (std::unique_ptr<Code> code = native(function)) return code;
     return interpreted(function, options);
 }

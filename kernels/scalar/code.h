@@ -47,12 +47,18 @@ protected:
     bool native_ = false;
 };
 
+/// What became of a function.
+struct Report {
+    int32_t fails = 0;  // the code of an exit by a check, or of an end, that is left; 0: only polls may leave early
+    std::string narrow; // why no loop runs in lanes; "" where one does
+};
+
 struct Options {
     bool native = true; // where the processor (AVX2) and the system (executable memory) allow it
     bool optimise = true, widen = true;
     std::string* trace = nullptr;                   // gets the function, what the passes made of it, and its code
     std::string (*text)(const Function&) = nullptr; // for that: `scalar::text`, which a library without tests need not hold
-    bool* fails = nullptr;                          // gets whether a check, or an end with a code, is left; polls may still leave
+    Report* report = nullptr;
 };
 
 /// Never fails for a function that verifies. The function is used up.

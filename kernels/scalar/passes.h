@@ -36,7 +36,8 @@ std::vector<Carried> carried_loads(Function& function, uint32_t loop);
 /// loaded again, and loads can be carried from round to round. Whether it did.
 bool peel(Function& function);
 /// The function with four rounds at once of loops where each lane can do what its round did; null if there is no such loop. After `hoist`.
-std::unique_ptr<Function> widen(const Function& function);
+/// `why` gets what stopped the others.
+std::unique_ptr<Function> widen(const Function& function, std::string* why = nullptr);
 /// The passes up to where loops are widened, and those behind, in the order that serves.
 void optimise_first(Function& function);
 void optimise_last(Function& function);

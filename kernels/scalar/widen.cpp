@@ -25,12 +25,20 @@ namespace {
 constexpr uint8_t lanes = 4;
 constexpr size_t most_nodes = 120, most_blocks = 24, most_pairs = 6;
 
-/// The loop cannot be widened.
-struct Narrow {};
-[[noreturn, gnu::noinline]] void narrow() { throw Narrow{}; }
-void narrow_if(bool refused) {
-    if (refused) narrow();
+/// The loop cannot be widened, and why: a sentence about it.
+struct Narrow {
+    std::string why;
+};
+[[noreturn, gnu::noinline]] void narrow(const char* why, const char* what = "") { throw Narrow{std::string(why) + what}; }
+void narrow_if(bool refused, const char* why) {
+    if (refused) narrow(why);
 }
+constexpr char carries[] = "a value is carried from one round to the next", tangled[] = "its conditions are tangled",
+               counted[] = "a count is used before the rounds are over", by_element[] = "an element is chosen by another element",
+               uncounted[] = "it is no for that runs to its end",
+               overlaps[] = "what a round writes may be what the next ones read or write",
+               hard_inside[] = "a loop inside runs under a condition", left_inside[] = "a loop inside may end early",
+               checked_late[] = "a check that can fail comes after something was written";
 /// What a value of the loop is in the wide body.
 struct Lane {
     // Sum: a phi of whole numbers that is only added to; `value` is the phi, `wide` what the lanes have added so far.
@@ -123,14 +131,15 @@ private:
     static Lane stepped(uint32_t value, int64_t step) { return step ? Lane{Lane::Stepped, value, 0, step} : even(value); }
     Lane of(uint32_t id) {
         if (!inside(id)) return even(id);
-        narrow_if(lane_[id].kind == Lane::None);
+        narrow_if(lane_[id].kind == Lane::None, carries);
         if (lane_[id].kind == Lane::Sum && !contains(summed_, lane_[id].value)) summed_.push_back(lane_[id].value);
         return lane_[id];
     }
     uint32_t wide(const Lane& lane) {
         const Type type = node(lane.value).type;
         if (lane.kind == Lane::Vector) return lane.value;
-        narrow_if(lane.kind == Lane::Sum || type == Type::Address);
+        narrow_if(lane.kind == Lane::Sum || type == Type::Address,
+                  lane.kind == Lane::Sum ? counted : "a list is another one in each round");
         const uint32_t first = add(Op::Spread, type, lanes, lane.value);
         if (lane.kind == Lane::Even) return first;
         const uint32_t steps = add(Op::Steps, Type::I64, lanes, 0);
@@ -165,7 +174,7 @@ private:
             return add(Op::Add, Type::I64, 1, lane.value, sum);
         }
         case Lane::Vector: return add(Op::Last, node(lane.value).type, 1, lane.value);
-        default: narrow();
+        default: narrow(carries);
         }
     }
     uint32_t exit_with(uint32_t exit, bool last) {
@@ -175,7 +184,7 @@ private:
             const uint32_t id = function_.operands[made.list + i];
             const Lane lane = of(id);
             // A sum is known at its end, not on its way.
-            narrow_if(last && lane.kind == Lane::Sum && id != next_of(lane.value));
+            narrow_if(last && lane.kind == Lane::Sum && id != next_of(lane.value), counted);
             values.push_back(last ? at_last(lane) : at_first(lane));
         }
         made.list = list(values);
@@ -183,7 +192,7 @@ private:
         return static_cast<uint32_t>(function_.exits.size() - 1);
     }
     uint32_t at_first(const Lane& lane) {
-        narrow_if(lane.kind == Lane::Vector || (lane.kind == Lane::Sum && lane.wide));
+        narrow_if(lane.kind == Lane::Vector || (lane.kind == Lane::Sum && lane.wide), "a loop inside comes after something was written");
         return lane.value;
     }
 
@@ -204,7 +213,7 @@ private:
     uint32_t value_of(const Linear& sum);
     /// Inside: from here to H where the condition does not hold. Nothing may have been written.
     void need(uint32_t condition) {
-        narrow_if(stored_);
+        narrow_if(stored_, checked_late);
         const uint32_t next = new_block();
         branch(at_, condition, next, head_);
         at_ = next;
@@ -277,7 +286,7 @@ void Widener::reach(uint32_t b) {
     }
     for (uint32_t p : before) {
         const uint32_t by = edge(p, b);
-        narrow_if(!by);
+        narrow_if(!by, tangled);
         mask_[b] = mask_[b] ? add(Op::Or, Type::Bool, lanes, mask_[b], by) : by;
     }
 }
@@ -291,7 +300,7 @@ void Widener::phis(uint32_t b) {
         for (uint32_t i = 1; i < choices.count; i++) {
             const Lane other = of(function_.operands[choices.list + i]);
             const uint32_t by = edge(block.predecessors[i], b);
-            narrow_if(!by);
+            narrow_if(!by, tangled);
             chosen = choice(by, other, chosen);
         }
         lane_[id] = chosen;
@@ -312,7 +321,7 @@ Lane Widener::computed(const Node& given) {
     for (int i = 0; i < 3; i++) made.input[i] = inputs[i].value;
     if (sums) {
         if (given.op == Op::Select) return choice(wide(inputs[0]), inputs[1], inputs[2]);
-        narrow_if(given.op != Op::Add);
+        narrow_if(given.op != Op::Add, counted);
         if (inputs[0].kind != Lane::Sum) std::swap(inputs[0], inputs[1]);
         const uint32_t more = wide(inputs[1]);
         return {Lane::Sum, inputs[0].value, inputs[0].wide ? add(Op::Add, Type::I64, lanes, inputs[0].wide, more) : more, 0};
@@ -363,7 +372,9 @@ Lane Widener::computed(const Node& given) {
     case Op::ToI64: known = from == Type::Bool; break;
     default: break;
     }
-    narrow_if(!known);
+    narrow_if(!known, given.op == Op::FloorDiv || given.op == Op::FloorMod ? "ints are divided"
+                      : given.op == Op::ToI64 || given.op == Op::ToF32     ? "floats become ints, or ints float32"
+                                                                           : "a step has no instruction for four numbers");
     made.lanes = lanes;
     if (given.op == Op::Shl) made.bits = node(given.input[1]).bits & 63, made.input[1] = 0;
     for (int i = 0; i < 3; i++)
@@ -375,16 +386,18 @@ void Widener::memory(uint32_t id, uint32_t b) {
     Node made = node(id);
     const bool store = made.op == Op::Store;
     const Lane base = of(made.input[0]), index = made.input[1] ? of(made.input[1]) : even(0);
-    for (const Lane& part : {base, index}) narrow_if(part.kind != Lane::Even && part.kind != Lane::Stepped);
+    for (const Lane& part : {base, index}) narrow_if(part.kind != Lane::Even && part.kind != Lane::Stepped, by_element);
     const int64_t step = base.step + index.step * made.scale;
     const int bytes = memory_bytes(made.memory);
     made.input[0] = base.value, made.input[1] = index.value;
     if (step) {
-        narrow_if(step != bytes || (made.memory != Memory::F64 && made.memory != Memory::F32 && made.memory != Memory::I64));
+        narrow_if(step != bytes, "the elements of neighbouring rounds do not lie side by side");
+        narrow_if(made.memory != Memory::F64 && made.memory != Memory::F32 && made.memory != Memory::I64,
+                  "elements are neither float64, float32 nor int64");
         made.lanes = lanes;
         if (mask_[b]) made.list = list({mask_[b]}), made.count = 1;
     } else if (store || mask_[b]) {
-        narrow();
+        narrow(store ? "all rounds write to one element" : "an element that all rounds read is read under a condition");
     }
     if (store) made.input[2] = wide(of(made.input[2]));
     accesses_.push_back({id, 0, step, store});
@@ -402,21 +415,21 @@ void Widener::visit(uint32_t id, uint32_t b) {
     case Op::Proved: lane_[id] = of(given.input[0]); return;
     case Op::Check: {
         const Lane condition = of(given.input[0]);
-        narrow_if(condition.kind != Lane::Even);
+        narrow_if(condition.kind != Lane::Even, "a check that can fail is another one in each round");
         return need(condition.value);
     }
     case Op::Poll: {
-        narrow_if(mask_[b]);
+        narrow_if(mask_[b], hard_inside);
         // In a loop inside: what it leaves is what stood before the four rounds, so nothing may have been written in them.
         const bool last = shape_.loop[b] == loop_;
-        narrow_if(!last && stored_);
+        narrow_if(!last && stored_, "a loop inside comes after something was written");
         Node made = given;
         made.extra = exit_with(given.extra, last);
         append(made, at_);
         return;
     }
     case Op::Phi: return;
-    case Op::Call: narrow();
+    case Op::Call: narrow("a call of ", function_.callees[given.extra].name);
     default: lane_[id] = computed(given); return;
     }
 }
@@ -438,9 +451,9 @@ void Widener::blocks(uint32_t which) {
 void Widener::loop_inside(uint32_t which) {
     const uint32_t head = shape_.loops[which].head;
     uint32_t latch = 0;
-    narrow_if(!leads_on(which, latch));
+    narrow_if(!leads_on(which, latch), left_inside);
     reach(head);
-    narrow_if(mask_[head]);
+    narrow_if(mask_[head], hard_inside);
     for (uint32_t b : shape_.loops[which].blocks)
         for (uint32_t id : function_.blocks[b].nodes) stored_ = stored_ || node(id).op == Op::Store;
     const size_t entering = function_.blocks[head].predecessors[0] == latch ? 1 : 0;
@@ -469,18 +482,18 @@ void Widener::loop_inside(uint32_t which) {
     at_ = made_head;
     nodes(head);
     const Lane condition = of(function_.blocks[head].condition);
-    narrow_if(condition.kind != Lane::Even);
+    narrow_if(condition.kind != Lane::Even, "how often a loop inside runs is another number in each round");
     const uint32_t body = new_block(), after = new_block();
     branch(at_, condition.value, body, after);
     at_ = body;
     blocks(which);
-    narrow_if(mask_[latch]);
+    narrow_if(mask_[latch], tangled);
     for (size_t i = 0; i < carried.size(); i++) {
         const Lane begun = lane_[carried[i]], next = of(function_.operands[node(carried[i]).list + 1 - entering]);
         uint32_t value = next.value;
         if (begun.kind == Lane::Vector) value = wide(next);
         else if (begun.kind == Lane::Sum && next.kind == Lane::Sum && next.value == begun.value) value = added(next);
-        else narrow_if(begun.kind != next.kind || begun.step != next.step);
+        else narrow_if(begun.kind != next.kind || begun.step != next.step, carries);
         function_.operands[node(made[i]).list + 1] = value;
     }
     jump(at_, made_head);
@@ -530,7 +543,7 @@ uint32_t Widener::value_of(const Linear& sum) {
 void Widener::index(uint32_t id) {
     const uint32_t checked = node(id).input[0];
     const Lane place = of(checked), size = of(node(id).input[1]);
-    narrow_if((place.kind != Lane::Even && place.kind != Lane::Stepped) || size.kind != Lane::Even);
+    narrow_if((place.kind != Lane::Even && place.kind != Lane::Stepped) || size.kind != Lane::Even, by_element);
     lane_[id] = place;
     Linear sum;
     linear(checked, 1, sum, 8);
@@ -564,18 +577,18 @@ void Widener::keep_apart() {
             bool known = true;
             for (const Noted& term : distance.terms) {
                 // What changes in a loop inside is not the same for two rounds of it.
-                narrow_if(inside(term.value) && shape_.loop[block_of_[term.value]] != loop_);
+                narrow_if(inside(term.value) && shape_.loop[block_of_[term.value]] != loop_, overlaps);
                 known = known && term.number == 0;
             }
             if (known) {
                 const bool lane_by_lane = distance.constant == 0 && node(store.value).memory == node(other.value).memory && other.number;
-                narrow_if(!lane_by_lane && distance.constant < m && distance.constant > -n);
+                narrow_if(!lane_by_lane && distance.constant < m && distance.constant > -n, overlaps);
                 continue;
             }
-            narrow_if(++pairs > most_pairs);
+            narrow_if(++pairs > most_pairs, overlaps);
             distance.constant += n - 1;
             const uint32_t between = value_of(distance);
-            narrow_if(!between);
+            narrow_if(!between, overlaps);
             conditions_.push_back({between, integer(m + n - 1), 0, false});
         }
     }
@@ -584,10 +597,11 @@ void Widener::keep_apart() {
 void Widener::run() {
     const Loop& loop = shape_.loops[loop_];
     head_ = loop.head;
-    narrow_if(!leads_on(loop_, latch_) || loop.blocks.size() > most_blocks);
+    narrow_if(!leads_on(loop_, latch_), uncounted);
+    narrow_if(loop.blocks.size() > most_blocks, "it is long");
     size_t count = 0;
     for (uint32_t b : loop.blocks) count += function_.blocks[b].nodes.size();
-    narrow_if(count > most_nodes);
+    narrow_if(count > most_nodes, "it is long");
     front_ = preheader(function_, shape_, loop_);
     block_of_.assign(function_.nodes.size(), nowhere);
     for (uint32_t b : shape_.order)
@@ -597,7 +611,7 @@ void Widener::run() {
     part_.assign(function_.blocks.size(), -1);
     // i < n, n stays, i goes by 1.
     const uint32_t test = function_.blocks[head_].condition, counter = node(test).input[0], limit = node(test).input[1];
-    narrow_if(node(test).op != Op::Lt || node(counter).op != Op::Phi || block_of_[counter] != head_ || inside(limit));
+    narrow_if(node(test).op != Op::Lt || node(counter).op != Op::Phi || block_of_[counter] != head_ || inside(limit), uncounted);
     around_ = function_.blocks[head_].predecessors[0] == latch_ ? 0 : 1;
     std::vector<uint32_t> carried;
     for (uint32_t id : function_.blocks[head_].nodes) {
@@ -610,7 +624,7 @@ void Widener::run() {
         else if (node(id).type == Type::I64) lane_[id] = {Lane::Sum, id, 0, 0};
         // Others may only be given on.
     }
-    narrow_if(lane_[counter].kind != Lane::Stepped || lane_[counter].step != 1);
+    narrow_if(lane_[counter].kind != Lane::Stepped || lane_[counter].step != 1, uncounted);
     // N takes the phis, and leads to H where four rounds cannot be done.
     ahead_ = new_block();
     {
@@ -631,15 +645,15 @@ void Widener::run() {
     at_ = body;
     nodes(head_);
     blocks(loop_);
-    narrow_if(mask_[latch_]);
+    narrow_if(mask_[latch_], tangled);
     bool worth = false;
     for (const Noted& access : accesses_) worth = worth || access.number;
-    narrow_if(!worth);
+    narrow_if(!worth, "no elements of neighbouring rounds lie side by side");
     keep_apart();
     for (uint32_t id : carried) {
         const bool read = contains(summed_, id);
         const Lane lane = of(next_of(id));
-        narrow_if(lane.kind == Lane::Sum ? lane.value != id : read && lane_[id].kind == Lane::Sum);
+        narrow_if(lane.kind == Lane::Sum ? lane.value != id : read && lane_[id].kind == Lane::Sum, carries);
         const uint32_t next = at_last(lane), from = node(id).list;
         const uint32_t operands = list({function_.operands[from], function_.operands[from + 1], next});
         node(id).list = operands, node(id).count = 3;
@@ -660,7 +674,7 @@ void Widener::run() {
 
 } // namespace
 
-std::unique_ptr<Function> widen(const Function& function) {
+std::unique_ptr<Function> widen(const Function& function, std::string* why) {
     std::unique_ptr<Function> result;
     std::vector<uint32_t> done; // heads
     for (;;) {
@@ -682,7 +696,10 @@ std::unique_ptr<Function> widen(const Function& function) {
         try {
             Widener(*made, shape, loop).run();
             result = std::move(made);
-        } catch (const Narrow&) {}
+        } catch (const Narrow& narrow) {
+            // The innermost comes first.
+            if (why && why->find(narrow.why) == std::string::npos) *why += (why->empty() ? "" : "; ") + narrow.why;
+        }
     }
 }
 

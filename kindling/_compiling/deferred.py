@@ -40,10 +40,12 @@ class Run:
 
 class Explanation:
     """What a call recorded and ran; ``runs`` in their order. ``loops``, of a scripted function: for each loop over elements, what kept
-    it from running as machine code, "" where nothing did. ``str()`` shows it."""
+    it from running as machine code, "" where nothing did; ``lanes`` and ``threads``: what kept its rounds from running four at once, and
+    in several threads. ``str()`` shows it."""
 
     def __init__(self, result, runs, loops=()):
-        self.result, self.runs, self.loops = result, runs, list(loops)
+        self.result, self.runs = result, runs
+        self.loops, self.lanes, self.threads, self.lines = map(list, zip(*loops)) if loops else ([], [], [], [])
 
     @property
     def recorded(self):
@@ -54,7 +56,11 @@ class Explanation:
         return sum(run.ran for run in self.runs)
 
     def __str__(self):
-        loops = [f"loop {number}: {why or 'machine code'}" for number, why in enumerate(self.loops)]
+        def told(why, lanes, threads, line):
+            parts = "; ".join(f"not in {kind}: {reason}" if reason else f"in {kind}" for kind, reason in (("lanes", lanes), ("threads", threads)))
+            return f"loop at line {line}: " + (f"interpreted: {why}" if why else f"machine code; {parts}")
+
+        loops = map(told, self.loops, self.lanes, self.threads, self.lines)
         return "\n".join([*map(str, self.runs), *loops]) or "no loop was recorded"
 
 

@@ -30,13 +30,16 @@ public:
         b_.leave(0, results.data(), results.size());
         const std::string wrong = verify(made_);
         if (!wrong.empty()) fail(ErrorKind::Internal, "a loop's code is not sound: %s", wrong.c_str());
-        bool fails = false;
-        if (first_ && !rounds_apart(given)) throw Whole{};
+        if (first_)
+            if (const char* why = together(given)) throw Whole{why};
+        if (parts_ && !first_) lowered.together = "it may end early";
+        scalar::Report report;
         scalar::Options options;
-        options.fails = &fails;
+        options.report = &report;
         lowered.code = scalar::compile(std::move(made_), options);
-        if (first_ && fails) throw Whole{};
+        if (first_ && report.fails) throw Whole{what_fails(exits_[static_cast<size_t>(report.fails)])};
         lowered.divides = first_.id != 0;
+        lowered.narrow = std::move(report.narrow);
         lowered.exits = std::move(exits_);
         lowered.kept = kept_;
         lowered.written = written_;
@@ -61,22 +64,32 @@ private:
                 return tells_apart({node.input[1 - i]});
         return false;
     }
-    /// Whether no round reads or writes what another one writes: all that touches a tensor that is written to has one index in common,
-    /// which tells rounds apart. Lists are only read, and nothing is carried.
-    bool rounds_apart(const std::vector<Abstract>& given) {
-        if (!apart_ || !kept_.empty() || lists_made_ || uses_rows(loop_)) return false;
+    /// What keeps rounds together, null if no round reads or writes what another one writes: all that touches a tensor that is written to
+    /// has one index in common, which tells rounds apart. Lists are only read, and nothing is carried.
+    const char* together(const std::vector<Abstract>& given) {
+        if (!kept_.empty()) return "all rounds write to one element";
+        if (lists_made_) return "lists are made";
+        if (uses_rows(loop_)) return "rows are computed";
         for (const Abstract& each : given)
-            if (carried(each)) return false;
+            if (carried(each)) return "a value is carried from one round to the next";
         if (any_inside(loop_, [](const Node* node) {
                 return builtin_of(node) && builtin_of(node)->effect == 'w' && listed(node->inputs[0]->type) != DType::None;
             }))
-            return false;
+            return "a list is written to";
         for (size_t i : written_) {
             bool apart = false;
             for (const Word index : in_common_[i]) apart = apart || (index && tells_apart(index));
-            if (!apart) return false;
+            if (!apart) return "not every access to what is written has an index that is another one in each round";
         }
-        return true;
+        return nullptr;
+    }
+    static std::string what_fails(const LoweredLoop::Exit& exit) {
+        size_t line = 0, column = 0;
+        if (exit.node && exit.node->range.source) exit.node->range.place(line, column);
+        return format(exit.kind == LoweredLoop::Exit::Raised       ? "an exception may be raised (line %zu)"
+                      : exit.kind == LoweredLoop::Exit::OutOfRange ? "an index is not proved to fit (line %zu)"
+                                                                   : "a check can fail (line %zu)",
+                      line);
     }
     static bool always_goes_on(const Node* loop) {
         const Item *always = constant_of(loop->blocks[0]->outputs()[0]), *starts = constant_of(loop->inputs[1]);
@@ -477,13 +490,17 @@ bool uses_rows(const Node* loop) {
 
 LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart) {
     std::vector<std::pair<const Node*, size_t>> by_value;
+    std::string together = apart ? "" : "tensors share memory";
     for (bool parts = apart;;) {
         Lowering lowering(loop, inputs, facts, apart, by_value, parts);
         try {
-            return lowering.run();
-        } catch (const Whole&) { parts = false; } catch (const Again&) {
-            by_value = lowering.wanted_by_value();
-        } catch (const Unsupported& unsupported) {
+            LoweredLoop made = lowering.run();
+            if (made.together.empty()) made.together = together;
+            return made;
+        } catch (const Whole& whole) {
+            parts = false;
+            together = whole.why;
+        } catch (const Again&) { by_value = lowering.wanted_by_value(); } catch (const Unsupported& unsupported) {
             LoweredLoop refused;
             refused.why = unsupported.why;
             refused.where = unsupported.node;

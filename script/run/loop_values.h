@@ -25,8 +25,10 @@ struct Unsupported {
 };
 /// A carried tensor has to be taken by its value: lower again.
 struct Again {};
-/// Parts of the loop may not run at the same time: lower it as a whole, which knows more of its rounds.
-struct Whole {};
+/// Parts of the loop may not run at the same time, and why: lower it as a whole, which knows more of its rounds.
+struct Whole {
+    std::string why;
+};
 
 struct View {
     size_t tensor; // which input

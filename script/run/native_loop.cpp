@@ -150,8 +150,9 @@ int64_t nanoseconds() {
 constexpr int64_t long_loop = 100000;
 
 /// Runs the rounds in parts, at the same time where they are long: how long is seen by the first of them. The slots are left as by a run
-/// of the whole. `at`: of the first round.
-int64_t run_parts(const LoweredLoop& lowered, std::vector<scalar::Slot>& slots, size_t at, int64_t rounds, scalar::Ears& ears) {
+/// of the whole. `at`: of the first round. `alone` gets why they ran in one thread.
+int64_t run_parts(const LoweredLoop& lowered, std::vector<scalar::Slot>& slots, size_t at, int64_t rounds, scalar::Ears& ears,
+                  const char*& alone) {
     const std::vector<scalar::Slot> given = slots;
     std::vector<int64_t> writes(lowered.written.size());
     std::mutex lock;
@@ -172,7 +173,7 @@ int64_t run_parts(const LoweredLoop& lowered, std::vector<scalar::Slot>& slots, 
         part(0, few);
         const int64_t each = (nanoseconds() - begin) / few;
         if (each > long_loop / (rounds - few)) parallel_for(few, rounds, 1 + (rounds - few) / (2 * ranges_each * num_threads()), part);
-        else part(few, rounds);
+        else part(few, rounds), alone = "it is over sooner than threads are woken";
     } catch (...) {
         ended = true;
         ears.error = std::current_exception();
@@ -247,12 +248,22 @@ std::unique_lock<std::mutex> NativeLoop::hold() {
     held_in_.store(forks(), std::memory_order_relaxed);
     return guard;
 }
-void NativeLoop::note(const std::string& why) {
-    if (const auto guard = hold(); guard && why_ != why) why_ = why;
-}
-std::string NativeLoop::why() {
+void NativeLoop::note(const std::string& why, std::shared_ptr<LoweredLoop> ran, const char* alone) {
     const auto guard = hold();
-    return guard ? why_ : "";
+    if (!guard) return;
+    if (why_ != why) why_ = why;
+    ran_ = std::move(ran);
+    alone_ = alone;
+}
+LoopReport NativeLoop::report() {
+    LoopReport made;
+    size_t column = 0;
+    if (loop_->range.source) loop_->range.place(made.line, column);
+    const auto guard = hold();
+    if (!guard) return made;
+    made.interpreted = made.narrow = made.together = why_;
+    if (ran_) made.narrow = ran_->narrow, made.together = ran_->divides ? alone_ : ran_->together;
+    return made;
 }
 
 bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
@@ -364,11 +375,16 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     double scratch[longest_row];
     if (rows_) slots[at++].p = scratch;
     slots[at++].p = &made;
-    bool divides = lowered->divides && rounds >= 4 && num_threads() > 1 && !in_parallel_region();
-    for (size_t i : lowered->written) divides = divides && places_apart(tensors[i].impl());
+    const char* alone = rounds < 4             ? "it has few rounds"
+                        : num_threads() == 1   ? "there is one thread"
+                        : in_parallel_region() ? "one of several threads runs it"
+                                               : "";
+    for (size_t i : lowered->written)
+        if (!places_apart(tensors[i].impl())) alone = "elements of what is written share memory";
+    const bool divides = lowered->divides && !*alone;
     if (lowered->divides) slots[at].i = 0, slots[at + 1].i = rounds;
     scalar::Ears ears;
-    const int64_t code = divides ? run_parts(*lowered, slots, at, rounds, ears) : lowered->code->run(slots.data(), &ears);
+    const int64_t code = divides ? run_parts(*lowered, slots, at, rounds, ears, alone) : lowered->code->run(slots.data(), &ears);
     const LoweredLoop::Exit& exit = lowered->exits[static_cast<size_t>(code)];
     // Memory and versions are as they would be after as many rounds of the interpreter.
     size_t state = code == 0 ? 1 : exit.values.size();
@@ -395,7 +411,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
                 slot++;
             } else outputs[i] = item_of(each, slots[slot++]);
         }
-        note("");
+        note("", std::move(lowered), alone);
         return true;
     }
     if (exit.kind == LoweredLoop::Exit::Interrupted) std::rethrow_exception(ears.error);

@@ -33,11 +33,12 @@ struct LoweredLoop {
         size_t tensor = 0, dimension = 0;  // OutOfRange
         script::Builtin builtin = nullptr; // Builtin: called again with the values, for what it says
     };
-    std::vector<Exit> exits;     // by code
-    std::string outputs;         // 'i', 'f', 'b'; 'l': a list; '=': that input; a DType: a new tensor of no dimension
-    std::vector<size_t> kept;    // tensors of no dimension that live in registers: written back at the end
-    std::vector<size_t> written; // tensors whose writes are counted
-    bool divides = false;        // parts may run at the same time; it takes the first round and the one behind the last
+    std::vector<Exit> exits;      // by code
+    std::string outputs;          // 'i', 'f', 'b'; 'l': a list; '=': that input; a DType: a new tensor of no dimension
+    std::vector<size_t> kept;     // tensors of no dimension that live in registers: written back at the end
+    std::vector<size_t> written;  // tensors whose writes are counted
+    bool divides = false;         // parts may run at the same time; it takes the first round and the one behind the last
+    std::string narrow, together; // why no rounds run in vector lanes, in threads; "" where they may
 };
 
 /// The dtypes whose elements loops compute with.
@@ -85,11 +86,11 @@ public:
     const std::vector<const Value*>& inputs() const { return inputs_; }
     /// Runs the loop. False: it has to be interpreted, and nothing was done. Throws LoopFailure.
     bool run(const Item* const* inputs, Item* outputs);
-    /// What kept it from running natively the last time, "" if nothing did.
-    std::string why();
+    /// What became of it the last time.
+    LoopReport report();
 
 private:
-    void note(const std::string& why);
+    void note(const std::string& why, std::shared_ptr<LoweredLoop> ran = nullptr, const char* alone = "");
     /// The lock; not held where a thread held it that a fork of the process left behind.
     std::unique_lock<std::mutex> hold();
     struct Variant {
@@ -109,6 +110,8 @@ private:
     std::atomic<uint32_t> held_in_{0}; // by which process, as `forks` counts
     std::vector<Variant> variants_;
     std::string why_ = "it has not run long enough";
+    std::shared_ptr<LoweredLoop> ran_; // the last time, and why in one thread, if not by what it is
+    const char* alone_ = "";
     int64_t seen_ = 0; // rounds, up to where lowering pays
 };
 

@@ -361,10 +361,10 @@ void prepare(Function& function) {
     if (function.code.compare_exchange_strong(none, code.get(), std::memory_order_acq_rel)) function.owned_code = std::move(code);
 }
 
-std::vector<std::string> loops_of(const Function& function) {
-    std::vector<std::string> all;
+std::vector<LoopReport> loops_of(const Function& function) {
+    std::vector<LoopReport> all;
     if (const Code* code = function.code.load(std::memory_order_acquire))
-        for (const std::shared_ptr<NativeLoop>& each : code->loops) all.push_back(each->why());
+        for (const std::shared_ptr<NativeLoop>& each : code->loops) all.push_back(each->report());
     return all;
 }
 

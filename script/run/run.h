@@ -17,8 +17,14 @@ KINDLING_VISIBLE Item wait_outside(struct Future& future);
 /// Makes a function's instructions now. NotImplementedError that names what nothing runs yet.
 KINDLING_VISIBLE void prepare(Function& function);
 
-/// For each loop that might be machine code: what kept it from that when it last ran, "" where nothing did.
-KINDLING_VISIBLE std::vector<std::string> loops_of(const Function& function);
+/// What became of a loop when it last ran: why it was interpreted, why no rounds ran in vector lanes, why not in several threads; ""
+/// where they did. `line`: where it begins.
+struct LoopReport {
+    std::string interpreted, narrow, together;
+    size_t line = 0;
+};
+/// Of each loop that might be machine code.
+KINDLING_VISIBLE std::vector<LoopReport> loops_of(const Function& function);
 
 /// What a script raised: "builtins.ValueError", and the message without the stack.
 struct KINDLING_VISIBLE Raised : Error {

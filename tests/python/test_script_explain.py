@@ -1,0 +1,51 @@
+"""torch.compiler.explain of scripted loops: whether they run as machine code, in vector lanes and in threads, and what kept them from it."""
+import pytest
+
+import kindling as torch
+
+NOT_YET = "it has not run long enough"
+TOGETHER = "not every access to what is written has an index that is another one in each round"
+CHECKED = "an index is not proved to fit (line 4)"       # the tensor whose size is counted is no part of the loop
+# A loop over i of x, y (float64 but for those that say otherwise), z (int64) and n: what is said of lanes, of threads.
+LOOPS = {
+    "plain": ("y[i] = x[i] * 2", "", ""),
+    "branch": ("if bool(x[i] > 0.5):\n            y[i] = x[i] * 2", "", ""),
+    "shifted": ("y[i] = float(x[i]) + 1.0 if i < 3 else float(x[i])", "", ""),
+    "recurrence": ("if i > 0:\n            y[i] = float(y[i - 1]) * 0.5", "what a round writes may be what the next ones read or write", TOGETHER),
+    "chosen": ("y[i] = x[int(z[i])]", "an element is chosen by another element", CHECKED),
+    "all in one": ("y[0] = x[i]", "all rounds write to one element", TOGETHER),
+    "division": ("z[i] = int(z[i]) // 3 + i % 7", "ints are divided", CHECKED),
+    "call": ("y[i] = math.exp(float(x[i]))", "a call of exp", ""),
+    "raise": ("if bool(x[i] < 0.0):\n            raise ValueError('negative')\n        y[i] = 1.0", "it is no for that runs to its end", "an exception may be raised (line 5)"),
+    "break": ("if bool(x[i] < 0.0):\n            break\n        y[i] = 1.0", "it is no for that runs to its end", "it may end early"),
+    "guess": ("y[i] = x[i]", "", CHECKED),
+    "while": ("k = int(z[i])\n        while k < 9:\n            k += 1\n        z[i] = k", "it is no for that runs to its end; how often a loop inside runs is another number in each round", CHECKED),
+    "inside": ("for k in range(int(z[i])):\n            y[i] += 1.0", "all rounds write to one element; how often a loop inside runs is another number in each round", CHECKED),
+}
+
+
+def explained(text, *arguments):
+    function = torch.jit.CompilationUnit(text).f
+    for _ in range(2):
+        told = torch.compiler.explain(function)(*arguments)
+    return told
+
+
+def arguments(n, dtype=torch.float64):
+    return torch.linspace(0, 1, n, dtype=dtype), torch.zeros(n, dtype=dtype), torch.ones(n, dtype=torch.int64), n
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_reasons(name):
+    body, lanes, threads = LOOPS[name]
+    told = explained(f"""
+def f(x, y, z, n: int):
+    for i in range({'n' if name == 'guess' else 'x.size(0)'}):
+        {body}
+""", *arguments(2000))
+    at = max((i for i, why in enumerate(told.loops) if why != NOT_YET), default=None)
+    assert at is not None and told.loops[at] == "", told.loops
+    assert told.lanes[at] == lanes
+    assert told.threads[at] == threads or (threads == "" and told.threads[at] in ("it is over sooner than threads are woken", "there is one thread"))
+    said = str(told).split("\n")[-len(told.loops) + at]
+    assert said.startswith(f"loop at line {told.lines[at]}: machine code; {'not in lanes: ' + lanes if lanes else 'in lanes'}; "), said
