@@ -11,6 +11,15 @@ bool is_pooled(const Function& function, const Node& node) {
     return node.op == Op::Steps || (node.op == Op::Spread && function.nodes[node.input[0]].op == Op::Constant);
 }
 
+uint32_t Emitter::lane_mask(const Node& node) const {
+    const uint32_t id = node.count ? function_.operands[node.list] : 0;
+    return id && node_of(id).type == Type::Bool ? id : 0;
+}
+uint32_t Emitter::lane_step(const Node& node) const {
+    const uint32_t id = node.count ? function_.operands[node.list] : 0;
+    return id && node_of(id).type == Type::I64 ? id : 0;
+}
+
 /// As an operand: register, memory, or a constant of the pool.
 Place Emitter::wide_place(uint32_t id) {
     const Node& node = node_of(id);
@@ -47,27 +56,123 @@ void Emitter::narrow_mask(int to, int mask, int spare) {
 }
 void Emitter::all_ones(int reg) { in_register(Form::EqD, 32, reg, reg, reg); }
 
-void Emitter::lanes_load(uint32_t id, const Node& node) {
-    const int to = where(id) - first_vector, bytes = node.type == Type::F32 ? 16 : 32;
-    if (!node.count) return a_.emit(Form::MovUps, bytes, to, 0, address(node));
-    int mask = wide(function_.operands[node.list], vector_scratch);
-    if (bytes == 16) narrow_mask(vector_scratch, mask, second_vector_scratch), mask = vector_scratch;
-    a_.emit(Form::MaskMovPs, bytes, to, mask, address(node));
-}
-void Emitter::lanes_store(const Node& node) {
-    const int bytes = node_of(node.input[2]).type == Type::F32 ? 16 : 32;
-    if (!node.count) {
-        const int value = wide(node.input[2], vector_scratch);
-        return a_.emit(Form::MovUpsStore, bytes, value, 0, address(node));
+/// Of one lane, the first one first: r10 and r11 go from lane to lane.
+Place Emitter::lane_place(const Node& node, uint32_t step, int lane) {
+    const int64_t bytes = static_cast<int64_t>(node_of(step).bits), most = 1 << 28;
+    if (constant(step) && bytes > -most && bytes < most && node.displacement > -most && node.displacement < most) {
+        Place place = address(node);
+        place.offset += static_cast<int32_t>(bytes * lane);
+        return place;
     }
+    if (lane == 0) a_.address_of(r10, address(node)), general(step, r11);
+    if (lane == 0) return Place::at(r10, 0);
+    const General by = lies_in_register(step) ? static_cast<General>(where(step)) : r11;
+    if (lane == 3) a_.address_of(r10, Place::at(r10, by, 2));
+    return Place::at(r10, by, lane == 2 ? 2 : 1);
+}
+
+void Emitter::gather(const Node& node, uint32_t step, int to) {
+    const int a = vector_scratch, b = second_vector_scratch;
+    const auto lane = [&](Form form, int bytes, int reg, int number) { a_.emit(form, bytes, reg, 0, lane_place(node, step, number)); };
+    if (memory_bytes(node.memory) == 8) {
+        lane(Form::MovQ, 16, a, 0);
+        lane(Form::MovQ, 16, b, 1);
+        in_register(Form::ShufPs, 16, a, a, b, 0x44); // and zeros above
+        lane(Form::BroadcastSd, 32, b, 2);
+        lane(Form::BroadcastSd, 32, to, 3);
+        in_register(Form::ShufPs, 32, to, b, to, 0x44);
+        const uint64_t upper[4] = {0, 0, ~uint64_t{0}, ~uint64_t{0}};
+        a_.emit(Form::AndPs, 32, to, to, pooled(upper, 4));
+        return in_register(Form::OrPs, 32, to, to, a);
+    }
+    lane(Form::MovD, 16, a, 0);
+    lane(Form::MovD, 16, b, 1);
+    in_register(Form::ShufPs, 16, a, a, b, 0);
+    lane(Form::MovD, 16, b, 2);
+    lane(Form::MovD, 16, to, 3);
+    in_register(Form::ShufPs, 16, b, b, to, 0);
+    in_register(Form::ShufPs, 16, to, a, b, 0x88);
+}
+
+/// In the order of the lanes.
+void Emitter::scatter(const Node& node, uint32_t step) {
+    const bool half = memory_bytes(node.memory) == 4;
+    int value = wide(node.input[2], vector_scratch);
+    if (half && node_of(node.input[2]).type == Type::I64) {
+        narrow_mask(vector_scratch, value, second_vector_scratch);
+        value = vector_scratch;
+    }
+    for (int lane = 0; lane < 4; lane++) {
+        int from = lane ? second_vector_scratch : value;
+        const int whole = lane == 1 ? value : from;
+        if (half && lane) in_register(Form::ShufPs, 16, from, value, value, lane * 0x55);
+        else if (lane == 2) in_register(Form::Extract128, 32, value, 0, from, 1);
+        else if (lane) in_register(Form::ShufPs, 16, from, whole, whole, 0xEE);
+        a_.emit(half ? Form::MovDStore : Form::MovQStore, 16, from, 0, lane_place(node, step, lane));
+    }
+}
+
+void Emitter::lanes_load(uint32_t id, const Node& node) {
+    const int to = where(id) - first_vector, bytes = memory_bytes(node.memory) * 4;
+    const uint32_t mask = lane_mask(node), step = lane_step(node);
+    if (step) {
+        gather(node, step, to);
+    } else if (mask) {
+        int lanes = wide(mask, vector_scratch);
+        if (bytes == 16) narrow_mask(vector_scratch, lanes, second_vector_scratch), lanes = vector_scratch;
+        a_.emit(Form::MaskMovPs, bytes, to, lanes, address(node));
+    } else if (bytes >= 16) {
+        a_.emit(Form::MovUps, bytes, to, 0, address(node));
+    } else {
+        a_.emit(bytes == 4 ? Form::MovZxBd : Form::MovZxWd, 16, to, 0, address(node));
+        if (node.memory == Memory::I8 || node.memory == Memory::I16) {
+            in_register(Form::ShlD, 16, to, 0, to, bytes == 4 ? 24 : 16);
+            in_register(Form::SarD, 16, to, 0, to, bytes == 4 ? 24 : 16);
+        }
+    }
+    if (node.type == Type::F32 || bytes == 32) return;
+    in_register(node.memory == Memory::U32 ? Form::MovZxDq : Form::MovSxDq, 32, to, 0, to);
+    if (node.memory != Memory::Bool) return;
+    in_register(Form::XorPs, 32, vector_scratch, vector_scratch, vector_scratch);
+    in_register(Form::SubQ, 32, to, vector_scratch, to);
+}
+
+void Emitter::lanes_store(const Node& node) {
+    const int bytes = memory_bytes(node.memory) * 4;
+    const uint32_t mask = lane_mask(node), step = lane_step(node);
+    if (step) return scatter(node, step);
     // Nothing is written where no lane does: that is slow, and memory may be one that nobody writes to.
-    int mask = wide(function_.operands[node.list], vector_scratch);
-    in_register(Form::TestPd, 32, mask, 0, mask);
-    const int none = a_.jump(Condition::Zero);
-    if (bytes == 16) narrow_mask(vector_scratch, mask, second_vector_scratch), mask = vector_scratch;
-    const int value = wide(node.input[2], second_vector_scratch);
-    a_.emit(Form::MaskMovPsStore, bytes, value, mask, address(node));
-    a_.bind(none);
+    int none = -1;
+    if (mask) {
+        const int lanes = wide(mask, vector_scratch);
+        in_register(Form::TestPd, 32, lanes, 0, lanes);
+        none = a_.jump(Condition::Zero);
+    }
+    int value = wide(node.input[2], vector_scratch);
+    if (bytes < 32 && node_of(node.input[2]).type != Type::F32) {
+        narrow_mask(vector_scratch, value, second_vector_scratch);
+        value = vector_scratch;
+    }
+    if (bytes < 16) {
+        with_constant(Form::AndPs, 16, value, value,
+                      node.memory == Memory::Bool ? 0x0000000100000001
+                      : bytes == 4                ? 0x000000FF000000FF
+                                                  : 0x0000FFFF0000FFFF);
+        in_register(Form::PackUsDw, 16, value, value, value);
+        if (bytes == 4) in_register(Form::PackUsWb, 16, value, value, value);
+        a_.emit(bytes == 4 ? Form::MovDStore : Form::MovQStore, 16, value, 0, address(node));
+    } else if (!mask) {
+        a_.emit(Form::MovUpsStore, bytes, value, 0, address(node));
+    } else {
+        int lanes = wide(mask, second_vector_scratch);
+        if (bytes == 16) {
+            // All lanes of a constant are alike.
+            if (folded_[mask]) in_register(Form::ShufPs, 16, lanes, lanes, lanes, 0x88);
+            else narrow_mask(second_vector_scratch, lanes, second_vector_scratch), lanes = second_vector_scratch;
+        }
+        a_.emit(Form::MaskMovPsStore, bytes, value, lanes, address(node));
+    }
+    if (mask) a_.bind(none);
 }
 
 void Emitter::lanes_compare(const Node& node, int to) {
@@ -238,6 +343,12 @@ void Emitter::lanes(uint32_t id, const Node& node) {
     case Op::Shl: {
         const int value = wide(x, vector_scratch);
         return a_.emit(Form::ShlQ, 32, to, 0, Place::of(value), static_cast<int>(node.bits));
+    }
+    case Op::Shr: { // the sign comes back by a difference
+        const uint64_t sign = uint64_t{1} << (63 - node.bits);
+        in_register(Form::ShrQ, 32, to, 0, wide(x, vector_scratch), static_cast<int>(node.bits));
+        with_constant(Form::XorPs, 32, to, to, sign);
+        return with_constant(Form::SubQ, 32, to, to, sign);
     }
     case Op::ToF64:
         if (from == Type::F32) return with(Form::CvtPsPd, 32, to, 0, x);

@@ -133,6 +133,11 @@ private:
     void with_constant(Form form, int bytes, int to, int left, uint64_t word);
     void narrow_mask(int to, int mask, int spare);
     void all_ones(int reg);
+    uint32_t lane_mask(const Node& node) const;
+    uint32_t lane_step(const Node& node) const; // 0: neighbours
+    Place lane_place(const Node& node, uint32_t step, int lane);
+    void gather(const Node& node, uint32_t step, int to);
+    void scatter(const Node& node, uint32_t step);
     void lanes_load(uint32_t id, const Node& node);
     void lanes_store(const Node& node);
     void lanes_compare(const Node& node, int to);

@@ -113,12 +113,13 @@ struct Node {
     Memory memory = Memory::I64; // Load, Store
     uint8_t scale = 1;           // 1, 2, 4, 8
     Region region = any_region;
-    uint8_t lanes = 1; // or 4: as many values of the type, side by side; a load or store of four takes neighbours in memory
+    uint8_t lanes = 1; // or 4: as many values of the type, side by side; a load or store of four takes neighbours but for `list`
     int32_t displacement = 0;
-    uint32_t input[3] = {};       // Load: base, index or 0. Store: base, index or 0, value
-    uint32_t extra = 0;           // Index, Check, Poll: the exit. Call: the callee. Parameter: its number
-    uint32_t list = 0, count = 0; // Phi, Call: operands, in `operands`. Load, Store of four lanes: the mask, if any
-    uint64_t bits = 0;            // Constant: as in a register; of F32, the low 32
+    uint32_t input[3] = {}; // Load: base, index or 0. Store: base, index or 0, value
+    uint32_t extra = 0;     // Index, Check, Poll: the exit. Call: the callee. Parameter: its number
+    // Phi, Call: operands, in `operands`. Load, Store of four lanes: a mask, or the bytes from lane to lane.
+    uint32_t list = 0, count = 0;
+    uint64_t bits = 0; // Constant: as in a register; of F32, the low 32
 };
 
 /// A way out: the code that `run` returns, and what it leaves in the slots. Code 0 is the ordinary return.

@@ -53,7 +53,10 @@ std::string line(const Function& function, uint32_t id) {
         if (node.displacement) out += format(" %c %lld", node.displacement < 0 ? '-' : '+', llabs(node.displacement));
         out += "]";
         if (node.op == Op::Store) out += ", " + operand(function, node.input[2]);
-        if (node.count) out += " where " + operand(function, function.operands[node.list]);
+        if (node.count) {
+            const uint32_t id = function.operands[node.list];
+            out += (function.nodes[id].type == Type::Bool ? " where " : " by ") + operand(function, id);
+        }
         if (node.region == constant_region) out += " constant";
         else if (node.region) out += format(" region %d", node.region);
         return out;
@@ -132,14 +135,14 @@ std::string mistyped(const Function& function, const Node& node) {
     case Op::Neg:
     case Op::Abs: right = a == t && (floating || a == Type::I64); break;
     case Op::Shl:
+    case Op::Shr:
         if (node.lanes > 1) {
             right = a == t && a == Type::I64; // by `bits`
             break;
         }
         [[fallthrough]];
     case Op::FloorDiv:
-    case Op::FloorMod:
-    case Op::Shr: right = a == t && b == t && a == Type::I64; break;
+    case Op::FloorMod: right = a == t && b == t && a == Type::I64; break;
     case Op::Div: right = a == t && b == t && floating; break;
     case Op::Sqrt:
     case Op::Floor:

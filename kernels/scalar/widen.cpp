@@ -35,6 +35,7 @@ void narrow_if(bool refused, const char* why) {
 }
 constexpr char carries[] = "a value is carried from one round to the next", tangled[] = "its conditions are tangled",
                counted[] = "a count is used before the rounds are over", by_element[] = "an element is chosen by another element",
+               scattered[] = "the elements of neighbouring rounds do not lie side by side",
                uncounted[] = "it is no for that runs to its end",
                overlaps[] = "what a round writes may be what the next ones read or write",
                hard_inside[] = "a loop inside runs under a condition", left_inside[] = "a loop inside may end early",
@@ -44,11 +45,12 @@ struct Lane {
     // Sum: a phi of whole numbers that is only added to; `value` is the phi, `wide` what the lanes have added so far.
     enum Kind : uint8_t { None, Even, Stepped, Vector, Sum } kind = None;
     uint32_t value = 0, wide = 0;
-    int64_t step = 0; // from lane to lane
+    int64_t step = 0;   // from lane to lane
+    uint32_t times = 0; // so many times; a value from outside of the loop, 0: once
 };
 
-/// A term: a value, and how often it is added. A load or store, its step from lane to lane, whether it stores. A condition: that the value
-/// is below the limit, or is not.
+/// A term: a value, by another one if any, and how often it is added. A load or store, its step from lane to lane, times a value if any,
+/// whether it stores. A condition: that the value is below the limit, or is not.
 struct Noted {
     uint32_t value, limit;
     int64_t number;
@@ -62,8 +64,9 @@ struct Linear {
 
 class Widener {
 public:
-    Widener(Function& function, const Shape& shape, uint32_t loop)
-        : function_(function), shape_(shape), constants_(function), loop_(loop) {}
+    /// `apart`: elements of neighbouring rounds may lie apart.
+    Widener(Function& function, const Shape& shape, uint32_t loop, bool apart)
+        : function_(function), shape_(shape), constants_(function), loop_(loop), apart_(apart) {}
     void run();
 
 private:
@@ -71,6 +74,7 @@ private:
     const Shape& shape_;
     Constants constants_;
     uint32_t loop_;
+    bool apart_;
     uint32_t head_ = 0, ahead_ = 0, latch_ = 0, front_ = 0, checks_ = 0, at_ = 0;
     size_t around_ = 0;                     // which of the operands of the loop's phis comes around it
     std::vector<uint32_t> block_of_, mask_; // [old node], [block]: 0: all lanes
@@ -126,9 +130,13 @@ private:
 
     // ---- values
 
-    static Lane even(uint32_t value) { return {Lane::Even, value, 0, 0}; }
-    static Lane vector(uint32_t value) { return {Lane::Vector, value, 0, 0}; }
-    static Lane stepped(uint32_t value, int64_t step) { return step ? Lane{Lane::Stepped, value, 0, step} : even(value); }
+    static Lane even(uint32_t value) { return {Lane::Even, value, 0, 0, 0}; }
+    static Lane vector(uint32_t value) { return {Lane::Vector, value, 0, 0, 0}; }
+    static Lane stepped(uint32_t value, int64_t step, uint32_t times = 0) {
+        return step ? Lane{Lane::Stepped, value, 0, step, times} : even(value);
+    }
+    /// Before the loop: so many times a value from there; 0 stands for 1.
+    uint32_t product(uint32_t times, int64_t by) { return times ? add_to(front_, Op::Mul, Type::I64, 1, times, integer(by)) : integer(by); }
     Lane of(uint32_t id) {
         if (!inside(id)) return even(id);
         narrow_if(lane_[id].kind == Lane::None, carries);
@@ -142,19 +150,20 @@ private:
                   lane.kind == Lane::Sum ? counted : "a list is another one in each round");
         const uint32_t first = add(Op::Spread, type, lanes, lane.value);
         if (lane.kind == Lane::Even) return first;
-        const uint32_t steps = add(Op::Steps, Type::I64, lanes, 0);
+        uint32_t steps = add(Op::Steps, Type::I64, lanes, 0);
         node(steps).bits = static_cast<uint64_t>(lane.step);
+        if (lane.times) steps = add(Op::Mul, Type::I64, lanes, add(Op::Spread, Type::I64, lanes, lane.times), steps);
         return add(Op::Add, Type::I64, lanes, first, steps);
     }
     uint32_t added(const Lane& sum) { return sum.wide ? sum.wide : wide(even(integer(0))); }
     Lane choice(uint32_t mask, const Lane& yes, const Lane& no) {
         if (node(mask).op == Op::Not) return choice(node(mask).input[0], no, yes);
-        if (yes.kind == no.kind && yes.value == no.value && yes.wide == no.wide && yes.step == no.step) return yes;
+        if (yes.kind == no.kind && yes.value == no.value && yes.wide == no.wide && yes.step == no.step && yes.times == no.times) return yes;
         if (yes.kind == Lane::Sum && no.kind == Lane::Sum && yes.value == no.value) {
             const uint32_t a = added(yes), b = added(no);
             const bool counts = !no.wide && node(a).op == Op::Spread && node(a).input[0] == integer(1);
             return {Lane::Sum, yes.value, counts ? add(Op::ToI64, Type::I64, lanes, mask) : add(Op::Select, Type::I64, lanes, mask, a, b),
-                    0};
+                    0, 0};
         }
         const uint32_t a = wide(yes), b = wide(no);
         return vector(add(Op::Select, node(a).type, lanes, mask, a, b));
@@ -165,7 +174,7 @@ private:
         case Lane::Even: return lane.value;
         case Lane::Stepped: {
             const Type type = node(lane.value).type;
-            return add(Op::Add, type, 1, lane.value, integer(wrap_mul(3, lane.step)));
+            return add(Op::Add, type, 1, lane.value, product(lane.times, wrap_mul(3, lane.step)));
         }
         case Lane::Sum: {
             if (!lane.wide) return lane.value;
@@ -209,7 +218,8 @@ private:
             if (input && !(input = early(input))) return 0;
         return append(made, checks_);
     }
-    void linear(uint32_t id, int64_t times, Linear& sum, int depth);
+    void linear(uint32_t id, int64_t times, Linear& sum, int depth, uint32_t by = 0);
+    void add_term(uint32_t value, uint32_t by, int64_t times, Linear& sum);
     uint32_t value_of(const Linear& sum);
     /// Inside: from here to H where the condition does not hold. Nothing may have been written.
     void need(uint32_t condition) {
@@ -219,7 +229,16 @@ private:
         at_ = next;
     }
     void index(uint32_t id);
-    int64_t bytes_touched(const Noted& access) { return memory_bytes(node(access.value).memory) * (access.number ? lanes : 1); }
+    struct Extent {
+        uint32_t low, bytes; // from the address of the first lane; and how far it reaches from there
+    };
+    Extent extent_of(const Noted& access) {
+        const int64_t element = memory_bytes(node(access.value).memory), last = wrap_mul(3, access.number);
+        if (!access.limit) return {integer(std::min<int64_t>(0, last)), integer((last < 0 ? -last : last) + element)};
+        const uint32_t reach = product(access.limit, last);
+        return {add_to(front_, Op::Min, Type::I64, 1, reach, integer(0)),
+                add_to(front_, Op::Add, Type::I64, 1, add_to(front_, Op::Abs, Type::I64, 1, reach), integer(element))};
+    }
     void place_of(const Noted& access, int64_t times, Linear& sum) {
         const Node& at = node(access.value);
         sum.constant += times * at.displacement;
@@ -324,7 +343,7 @@ Lane Widener::computed(const Node& given) {
         narrow_if(given.op != Op::Add, counted);
         if (inputs[0].kind != Lane::Sum) std::swap(inputs[0], inputs[1]);
         const uint32_t more = wide(inputs[1]);
-        return {Lane::Sum, inputs[0].value, inputs[0].wide ? add(Op::Add, Type::I64, lanes, inputs[0].wide, more) : more, 0};
+        return {Lane::Sum, inputs[0].value, inputs[0].wide ? add(Op::Add, Type::I64, lanes, inputs[0].wide, more) : more, 0, 0};
     }
     if (all_even) return even(append(made, at_));
     // By fixed steps: sums, and products with constants.
@@ -332,11 +351,16 @@ Lane Widener::computed(const Node& given) {
         const int64_t a = inputs[0].step, b = inputs[1].step;
         const auto constant = [&](int i) { return node(given.input[i]).op == Op::Constant; };
         const auto bits = [&](int i) { return static_cast<int64_t>(node(given.input[i]).bits); };
-        if (given.op == Op::Add) return stepped(append(made, at_), wrap_add(a, b));
-        if (given.op == Op::Sub) return stepped(append(made, at_), wrap_sub(a, b));
-        if (given.op == Op::Mul && constant(1)) return stepped(append(made, at_), wrap_mul(a, bits(1)));
-        if (given.op == Op::Mul && constant(0)) return stepped(append(made, at_), wrap_mul(b, bits(0)));
-        if (given.op == Op::Shl && constant(1)) return stepped(append(made, at_), wrap_mul(a, int64_t{1} << (bits(1) & 63)));
+        const uint32_t times = a ? inputs[0].times : inputs[1].times;
+        if (!a || !b || times == inputs[1].times) {
+            if (given.op == Op::Add) return stepped(append(made, at_), wrap_add(a, b), times);
+            if (given.op == Op::Sub) return stepped(append(made, at_), wrap_sub(a, b), times);
+        }
+        if (given.op == Op::Mul && constant(1)) return stepped(append(made, at_), wrap_mul(a, bits(1)), times);
+        if (given.op == Op::Mul && constant(0)) return stepped(append(made, at_), wrap_mul(b, bits(0)), times);
+        if (given.op == Op::Shl && constant(1)) return stepped(append(made, at_), wrap_mul(a, int64_t{1} << (bits(1) & 63)), times);
+        if (given.op == Op::Mul && !times && (a ? !b && !inside(given.input[1]) : !inside(given.input[0])))
+            return stepped(append(made, at_), a ? a : b, given.input[a ? 1 : 0]);
     }
     const Type type = given.type, from = node(given.input[0]).type;
     const bool floats = from == Type::F64 || from == Type::F32, whole = from == Type::I64;
@@ -355,7 +379,8 @@ Lane Widener::computed(const Node& given) {
     case Op::Ceil:
     case Op::Trunc:
     case Op::Round: known = floats; break;
-    case Op::Shl: known = node(given.input[1]).op == Op::Constant; break;
+    case Op::Shl:
+    case Op::Shr: known = node(given.input[1]).op == Op::Constant; break;
     case Op::And:
     case Op::Or:
     case Op::Xor:
@@ -376,7 +401,7 @@ Lane Widener::computed(const Node& given) {
                       : given.op == Op::ToI64 || given.op == Op::ToF32     ? "floats become ints, or ints float32"
                                                                            : "a step has no instruction for four numbers");
     made.lanes = lanes;
-    if (given.op == Op::Shl) made.bits = node(given.input[1]).bits & 63, made.input[1] = 0;
+    if (given.op == Op::Shl || given.op == Op::Shr) made.bits = node(given.input[1]).bits & 63, made.input[1] = 0;
     for (int i = 0; i < 3; i++)
         if (made.input[i]) made.input[i] = wide(inputs[i]);
     return vector(append(made, at_));
@@ -387,20 +412,26 @@ void Widener::memory(uint32_t id, uint32_t b) {
     const bool store = made.op == Op::Store;
     const Lane base = of(made.input[0]), index = made.input[1] ? of(made.input[1]) : even(0);
     for (const Lane& part : {base, index}) narrow_if(part.kind != Lane::Even && part.kind != Lane::Stepped, by_element);
+    const uint32_t times = base.step ? base.times : index.times;
+    narrow_if(base.step && index.step && times != index.times, scattered);
     const int64_t step = base.step + index.step * made.scale;
     const int bytes = memory_bytes(made.memory);
     made.input[0] = base.value, made.input[1] = index.value;
     if (step) {
-        narrow_if(step != bytes, "the elements of neighbouring rounds do not lie side by side");
-        narrow_if(made.memory != Memory::F64 && made.memory != Memory::F32 && made.memory != Memory::I64,
-                  "elements are neither float64, float32 nor int64");
+        const bool side_by_side = step == bytes && !times;
+        narrow_if(made.memory == Memory::F16 || made.memory == Memory::BF16 || made.memory == Memory::Address,
+                  "a list is another one in each round");
+        narrow_if(!side_by_side && (!apart_ || bytes < 4), scattered);
+        // Lane by lane that is slower than round by round.
+        narrow_if(mask_[b] && (bytes < 4 || !side_by_side), bytes < 4 ? "elements of a byte or two are touched under a condition"
+                                                                      : "elements that lie apart are touched under a condition");
         made.lanes = lanes;
-        if (mask_[b]) made.list = list({mask_[b]}), made.count = 1;
+        if (mask_[b] || !side_by_side) made.list = list({mask_[b] ? mask_[b] : product(times, step)}), made.count = 1;
     } else if (store || mask_[b]) {
         narrow(store ? "all rounds write to one element" : "an element that all rounds read is read under a condition");
     }
     if (store) made.input[2] = wide(of(made.input[2]));
-    accesses_.push_back({id, 0, step, store});
+    accesses_.push_back({id, step ? times : 0, step, store});
     stored_ = stored_ || store;
     const uint32_t value = append(made, at_);
     if (!store) lane_[id] = step ? vector(value) : even(value);
@@ -493,38 +524,46 @@ void Widener::loop_inside(uint32_t which) {
         uint32_t value = next.value;
         if (begun.kind == Lane::Vector) value = wide(next);
         else if (begun.kind == Lane::Sum && next.kind == Lane::Sum && next.value == begun.value) value = added(next);
-        else narrow_if(begun.kind != next.kind || begun.step != next.step, carries);
+        else narrow_if(begun.kind != next.kind || begun.step != next.step || begun.times != next.times, carries);
         function_.operands[node(made[i]).list + 1] = value;
     }
     jump(at_, made_head);
     at_ = after;
 }
 
-void Widener::linear(uint32_t id, int64_t times, Linear& sum, int depth) {
+void Widener::add_term(uint32_t value, uint32_t by, int64_t times, Linear& sum) {
+    for (Noted& term : sum.terms)
+        if (term.value == value && term.limit == by) {
+            term.number = wrap_add(term.number, times);
+            return;
+        }
+    sum.terms.push_back({value, by, times, false});
+}
+
+/// `by`: a value from outside that the sum is multiplied with, 0: none.
+void Widener::linear(uint32_t id, int64_t times, Linear& sum, int depth, uint32_t by) {
     const Node& at = node(id);
     const uint32_t x = at.input[0], y = at.input[1];
-    const auto by = [&](uint32_t id) { return wrap_mul(times, static_cast<int64_t>(node(id).bits)); };
+    const auto so_often = [&](uint32_t id) { return wrap_mul(times, static_cast<int64_t>(node(id).bits)); };
     const auto constant = [&](uint32_t id) { return node(id).op == Op::Constant; };
     if (at.op == Op::Constant) {
-        sum.constant = wrap_add(sum.constant, by(id));
+        if (by) return add_term(by, 0, so_often(id), sum);
+        sum.constant = wrap_add(sum.constant, so_often(id));
         return;
     }
     if (depth-- > 0) {
         if (at.op == Op::Add || at.op == Op::Sub) {
-            linear(x, times, sum, depth);
-            return linear(y, at.op == Op::Add ? times : wrap_sub(0, times), sum, depth);
+            linear(x, times, sum, depth, by);
+            return linear(y, at.op == Op::Add ? times : wrap_sub(0, times), sum, depth, by);
         }
-        if (at.op == Op::Index || at.op == Op::Proved) return linear(x, times, sum, depth);
-        if (at.op == Op::Mul && constant(y)) return linear(x, by(y), sum, depth);
-        if (at.op == Op::Mul && constant(x)) return linear(y, by(x), sum, depth);
-        if (at.op == Op::Shl && constant(y)) return linear(x, wrap_mul(times, int64_t{1} << (node(y).bits & 63)), sum, depth);
+        if (at.op == Op::Index || at.op == Op::Proved) return linear(x, times, sum, depth, by);
+        if (at.op == Op::Mul && constant(y)) return linear(x, so_often(y), sum, depth, by);
+        if (at.op == Op::Mul && constant(x)) return linear(y, so_often(x), sum, depth, by);
+        if (at.op == Op::Mul && !by && !inside(y)) return linear(x, times, sum, depth, y);
+        if (at.op == Op::Mul && !by && !inside(x)) return linear(y, times, sum, depth, x);
+        if (at.op == Op::Shl && constant(y)) return linear(x, wrap_mul(times, int64_t{1} << (node(y).bits & 63)), sum, depth, by);
     }
-    for (Noted& term : sum.terms)
-        if (term.value == id) {
-            term.number = wrap_add(term.number, times);
-            return;
-        }
-    sum.terms.push_back({id, 0, times, false});
+    add_term(id, by, times, sum);
 }
 
 /// Before four rounds; 0 where it is not known then.
@@ -534,6 +573,7 @@ uint32_t Widener::value_of(const Linear& sum) {
         uint32_t value = early(term.value);
         if (!value) return 0;
         if (node(value).type == Type::Address) value = add_to(checks_, Op::ToI64, Type::I64, 1, value);
+        if (term.limit) value = add_to(checks_, Op::Mul, Type::I64, 1, value, term.limit);
         value = add_to(checks_, Op::Mul, Type::I64, 1, value, integer(term.number));
         total = add_to(checks_, Op::Add, Type::I64, 1, total, value);
     }
@@ -543,7 +583,7 @@ uint32_t Widener::value_of(const Linear& sum) {
 void Widener::index(uint32_t id) {
     const uint32_t checked = node(id).input[0];
     const Lane place = of(checked), size = of(node(id).input[1]);
-    narrow_if((place.kind != Lane::Even && place.kind != Lane::Stepped) || size.kind != Lane::Even, by_element);
+    narrow_if((place.kind != Lane::Even && place.kind != Lane::Stepped) || place.times || size.kind != Lane::Even, by_element);
     lane_[id] = place;
     Linear sum;
     linear(checked, 1, sum, 8);
@@ -572,24 +612,43 @@ void Widener::keep_apart() {
             if (region != touched && region != any_region && touched != any_region) continue;
             Linear distance;
             place_of(store, -1, distance), place_of(other, 1, distance);
-            // [x, x + m) and [y, y + n) meet where y - x + n - 1, without sign, is below m + n - 1.
-            const int64_t m = bytes_touched(store), n = bytes_touched(other);
-            bool known = true;
+            const int64_t m = memory_bytes(node(store.value).memory), n = memory_bytes(node(other.value).memory);
+            const bool alike = store.number == other.number && store.limit == other.limit;
+            // The distance is a constant; or so many steps of the rounds, where that is a number that is not known, and a constant.
+            bool known = true, in_steps = alike && store.limit != 0;
+            int64_t steps = 0;
             for (const Noted& term : distance.terms) {
                 // What changes in a loop inside is not the same for two rounds of it.
                 narrow_if(inside(term.value) && shape_.loop[block_of_[term.value]] != loop_, overlaps);
-                known = known && term.number == 0;
+                if (term.number == 0) continue;
+                known = false;
+                in_steps = in_steps && term.value == store.limit && !term.limit && term.number % store.number == 0;
+                if (in_steps) steps += term.number / store.number;
             }
-            if (known) {
-                const bool lane_by_lane = distance.constant == 0 && node(store.value).memory == node(other.value).memory && other.number;
-                narrow_if(!lane_by_lane && distance.constant < m && distance.constant > -n, overlaps);
+            const int64_t rest = distance.constant;
+            const bool same = rest == 0 && node(store.value).memory == node(other.value).memory;
+            if (known && alike && !store.limit) {
+                for (int64_t lane = 1 - lanes; lane < lanes; lane++) {
+                    const int64_t at = rest + lane * store.number;
+                    narrow_if(!(same && lane == 0) && at < m && at > -n, overlaps);
+                }
                 continue;
             }
-            narrow_if(++pairs > most_pairs, overlaps);
-            distance.constant += n - 1;
-            const uint32_t between = value_of(distance);
+            if (in_steps) { // each step has to be longer than the rest
+                const int64_t longest = std::max(m, n), least = (rest < 0 ? -rest : rest) + longest;
+                narrow_if(steps > -lanes && steps < lanes && least < 2 * longest && !(same && steps == 0), overlaps);
+                conditions_.push_back(
+                    {add_to(front_, Op::Abs, Type::I64, 1, product(store.limit, store.number)), integer(least), 0, false});
+                continue;
+            }
+            // [x, x + m) and [y, y + n) meet where y - x + n - 1, without sign, is below m + n - 1.
+            narrow_if(known || ++pairs > most_pairs, overlaps);
+            const Extent mine = extent_of(store), its = extent_of(other);
+            const auto sum = [&](Op op, uint32_t a, uint32_t b) { return add_to(front_, op, Type::I64, 1, a, b); };
+            const uint32_t between = value_of(distance), reach = sum(Op::Sub, its.bytes, integer(1));
             narrow_if(!between, overlaps);
-            conditions_.push_back({between, integer(m + n - 1), 0, false});
+            conditions_.push_back({add_to(checks_, Op::Add, Type::I64, 1, between, sum(Op::Add, sum(Op::Sub, its.low, mine.low), reach)),
+                                   sum(Op::Add, mine.bytes, reach), 0, false});
         }
     }
 }
@@ -677,7 +736,7 @@ void Widener::run() {
 std::unique_ptr<Function> widen(const Function& function, std::string* why) {
     std::unique_ptr<Function> result;
     std::vector<uint32_t> done; // heads
-    for (;;) {
+    for (bool apart = false;;) {
         const Function& now = result ? *result : function;
         const Shape shape(now);
         const auto is_wide = [&](const Loop& loop) {
@@ -686,15 +745,22 @@ std::unique_ptr<Function> widen(const Function& function, std::string* why) {
                     if (now.nodes[id].lanes > 1) return true;
             return false;
         };
-        // An inner loop first; where it cannot be, the one around it.
+        // An inner loop first; where it cannot be, the one around it. Then once more for elements that lie apart: they are gathered one by
+        // one, so it is better if some loop needs no such.
         uint32_t loop = nowhere;
         for (uint32_t l = static_cast<uint32_t>(shape.loops.size()); l-- > 0 && loop == nowhere;)
             if (!contains(done, shape.loops[l].head) && !is_wide(shape.loops[l])) loop = l;
-        if (loop == nowhere) return result;
+        if (loop == nowhere && apart) return result;
+        if (loop == nowhere) {
+            apart = true;
+            done.clear();
+            if (why) why->clear();
+            continue;
+        }
         done.push_back(shape.loops[loop].head);
         auto made = std::make_unique<Function>(now);
         try {
-            Widener(*made, shape, loop).run();
+            Widener(*made, shape, loop, apart).run();
             result = std::move(made);
         } catch (const Narrow& narrow) {
             // The innermost comes first.

@@ -60,19 +60,27 @@ constexpr int64_t room = 96; // numbers of 8 bytes, of which all arrays are part
 
 struct Program {
     Builder& b;
-    Value arrays[4], sizes[4], rounds, inner;
+    Value arrays[4], sizes[4], strides[4], rounds, inner; // strides: none where elements lie side by side
     Variable whole, real, count;
     Region regions[4];
     Memory memories[4];
+    static constexpr int64_t unknown = 9; // a stride that is a parameter
+    int64_t fixed[4];
     int budget = 7;
     bool mixed = false; // arrays of several types may overlap
 
     explicit Program(Builder& builder, bool apart) : b(builder) {
-        static const Memory kinds[] = {Memory::F64, Memory::F64, Memory::F32, Memory::I64};
+        static const Memory kinds[] = {Memory::F64, Memory::F64, Memory::F32, Memory::I64, Memory::I32, Memory::U32,
+                                       Memory::I16, Memory::U16, Memory::I8,  Memory::U8,  Memory::Bool};
+        const int64_t strided = draw::integer(0, 15); // which arrays
         for (int i = 0; i < 4; i++) {
             arrays[i] = b.parameter(Type::Address), sizes[i] = b.parameter(Type::I64);
             regions[i] = apart ? static_cast<Region>(i + 1) : any_region;
-            memories[i] = kinds[draw::integer(0, 3)];
+            memories[i] = kinds[draw::integer(0, 1) ? draw::integer(0, 4) : draw::integer(0, apart ? 10 : 9)]; // bytes of bools are 0 or 1
+            const Value stride = b.parameter(Type::I64);
+            fixed[i] = draw::integer(0, 3) ? unknown : draw::integer(-2, 3);
+            if (!(strided & draw::integer(0, 15) & 1 << i)) fixed[i] = 1;
+            else strides[i] = fixed[i] == unknown ? stride : b.integer(fixed[i]);
             mixed = mixed || (!apart && memories[i] != memories[0]);
         }
         rounds = b.parameter(Type::I64), inner = b.parameter(Type::I64);
@@ -87,7 +95,8 @@ struct Program {
         case 2: at = k; break;
         default: break;
         }
-        return draw::integer(0, 3) ? b.index(at, sizes[array], 7, {at, b.get(count)}) : b.python_index(at, sizes[array], 8, {at});
+        at = draw::integer(0, 3) ? b.index(at, sizes[array], 7, {at, b.get(count)}) : b.python_index(at, sizes[array], 8, {at});
+        return strides[array] ? b.multiply(at, strides[array]) : at;
     }
     Value load(Value i, Value k, Type type) {
         const int array = static_cast<int>(draw::integer(0, 3));
@@ -124,6 +133,7 @@ struct Program {
         if (pick == 1) return as(again(static_cast<Type>(draw::integer(1, 4))), type);
         if (type == Type::I64) {
             static const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::Min, Op::Max, Op::And, Op::Or, Op::Xor};
+            if (pick == 4) return b.binary(Op::Shr, again(type), b.integer(draw::integer(0, 63)));
             if (pick == 2) return b.unary(draw::integer(0, 1) ? Op::Neg : Op::Not, again(type));
             if (pick == 3) return b.binary(Op::Shl, again(type), b.integer(draw::integer(0, 40)));
             return b.binary(ops[draw::integer(0, 7)], again(type), again(type));
@@ -212,17 +222,27 @@ void try_one(uint64_t seed) {
             std::memcpy(&word, kind == 0 ? static_cast<const void*>(&number) : &whole, 8);
             if (kind == 1) std::memcpy(&word, &single, 4), std::memcpy(reinterpret_cast<char*>(&word) + 4, &single, 4);
         }
-        std::copy(before, before + room, wanted), std::copy(before, before + room, got);
-        int64_t offsets[4], lengths[4];
+        int64_t offsets[4], lengths[4], strides[4];
         for (int i = 0; i < 4; i++) {
             offsets[i] = apart ? 24 * i : draw::integer(0, 1) ? draw::integer(0, 70) : draw::integer(0, 6);
             lengths[i] = draw::integer(0, 3) ? 24 : draw::integer(0, 24);
+            strides[i] = program.fixed[i] == Program::unknown ? draw::integer(-2, 3) : program.fixed[i];
+            const int64_t stride = strides[i] < 0 ? -strides[i] : strides[i];
+            if (stride) lengths[i] = std::min(lengths[i], 24 / stride);
+            if (apart && program.memories[i] == Memory::Bool)
+                for (int64_t at = offsets[i]; at < offsets[i] + 24; at++) before[at] = draw::bits() & 0x0101010101010101;
         }
+        std::copy(before, before + room, wanted), std::copy(before, before + room, got);
         const int64_t rounds = draw::integer(0, 22), inner = draw::integer(0, 4);
         const auto slots_of = [&](uint64_t* memory) {
-            std::vector<Slot> slots(10);
-            for (size_t i = 0; i < 4; i++) slots[2 * i].p = memory + offsets[i], slots[2 * i + 1].i = lengths[i];
-            slots[8].i = rounds, slots[9].i = inner;
+            std::vector<Slot> slots(14);
+            for (size_t i = 0; i < 4; i++) {
+                const int64_t behind =
+                    strides[i] < 0 && lengths[i] ? (lengths[i] - 1) * -strides[i] * memory_bytes(program.memories[i]) : 0;
+                slots[3 * i].p = reinterpret_cast<char*>(memory + offsets[i]) + behind;
+                slots[3 * i + 1].i = lengths[i], slots[3 * i + 2].i = strides[i];
+            }
+            slots[12].i = rounds, slots[13].i = inner;
             return slots;
         };
         std::vector<Slot> slots = slots_of(wanted);
@@ -279,7 +299,17 @@ void which_loops() {
     CHECK(is_widened([&](Builder& b, Value x, Value, Value i) { put(b, x, i, at(b, x, i, 32)); }));
     // One place in each round; every other place.
     CHECK(!is_widened([&](Builder& b, Value x, Value y, Value i) { put(b, x, {}, at(b, y, i, 0, 2)); }));
-    CHECK(!is_widened([&](Builder& b, Value x, Value y, Value i) { put(b, x, b.add(i, i), at(b, y, i, 0, 2)); }));
+    CHECK(is_widened([&](Builder& b, Value x, Value y, Value i) { put(b, x, b.add(i, i), at(b, y, i, 0, 2)); }));
+    // Two fields of a record; and the one of a round is the other one of another round.
+    const auto twice = [](Builder& b, Value i) { return b.add(i, i); };
+    CHECK(is_widened([&](Builder& b, Value x, Value, Value i) { put(b, x, twice(b, i), at(b, x, twice(b, i), 8)); }));
+    CHECK(!is_widened([&](Builder& b, Value x, Value, Value i) { put(b, x, twice(b, i), at(b, x, twice(b, i), 16)); }));
+    CHECK(!is_widened([&](Builder& b, Value x, Value, Value i) { put(b, x, twice(b, i), at(b, x, twice(b, i), 4)); }));
+    // A stride that is not known: the same place, and the one of the round before.
+    const auto far = [](Builder& b, Value i, Value y) { return b.multiply(i, b.convert(Type::I64, y)); };
+    CHECK(is_widened([&](Builder& b, Value x, Value y, Value i) { put(b, x, far(b, i, y), b.unary(Op::Neg, at(b, x, far(b, i, y)))); }));
+    CHECK(!is_widened(
+        [&](Builder& b, Value x, Value y, Value i) { put(b, x, far(b, i, y), at(b, x, far(b, b.subtract(i, b.integer(1)), y))); }));
     // Memory that may be the same is asked about.
     CHECK(is_widened([&](Builder& b, Value x, Value y, Value i) { put(b, x, i, at(b, y, i, 0, 0), 0); }));
     // Calls may do anything.
