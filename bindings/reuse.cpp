@@ -7,19 +7,9 @@
 #include "bindings/reuse.h"
 
 #include <dlfcn.h>
-#include <opcode.h>
 #include <unwind.h>
 
 #include <atomic>
-
-#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030e0000
-#define Py_BUILD_CORE
-#include <internal/pycore_frame.h>
-#undef Py_BUILD_CORE
-#define KINDLING_FRAMES 1
-#else
-#define KINDLING_FRAMES 0 // before 3.11 an exception may come between an operator and its assignment
-#endif
 
 #include "operators/forms.h"
 
@@ -92,38 +82,6 @@ bool interpreter_calls([[maybe_unused]] Caller caller) {
 #endif
 }
 
-/// Whether what the interpreter does next, after a binary operator, is to give the variable that holds `object` another value,
-/// as in `x = x * y` in a function. CPython grows strings in place on the same ground.
-bool is_assigned_over([[maybe_unused]] const PyObject* object) {
-#if !KINDLING_FRAMES
-    return false;
-#else
-#if PY_VERSION_HEX >= 0x030d0000
-    const _PyInterpreterFrame* frame = PyThreadState_Get()->current_frame;
-    if (!frame) return false;
-    const _Py_CODEUNIT* at = frame->instr_ptr;
-    constexpr int adaptive = BINARY_OP, store_and_load = STORE_FAST_LOAD_FAST, store_twice = STORE_FAST_STORE_FAST;
-    constexpr int shift = 4; // these two have both variables in one argument
-#else
-    const _PyInterpreterFrame* frame = PyThreadState_Get()->cframe->current_frame;
-    if (!frame) return false;
-    const _Py_CODEUNIT* at = frame->prev_instr;
-#if PY_VERSION_HEX >= 0x030c0000
-    constexpr int adaptive = BINARY_OP;
-#else
-    constexpr int adaptive = BINARY_OP_ADAPTIVE;
-#endif
-    constexpr int store_and_load = STORE_FAST__LOAD_FAST, store_twice = STORE_FAST__STORE_FAST, shift = 0;
-#endif
-    auto part = [](const _Py_CODEUNIT& unit, int which) { return reinterpret_cast<const uint8_t*>(&unit)[which]; }; // x86 is little-endian
-    if (part(at[0], 0) != BINARY_OP && part(at[0], 0) != adaptive) return false;
-    const _Py_CODEUNIT& next = at[2]; // behind one unit of cache
-    const int operation = part(next, 0), argument = part(next, 1);
-    if (operation == STORE_FAST) return frame->localsplus[argument] == object;
-    return (operation == store_and_load || operation == store_twice) && frame->localsplus[argument >> shift] == object;
-#endif
-}
-
 /// Nothing but one Python object leads to the tensor and its memory, and nothing but `references` to that.
 bool is_alone(const TensorImpl* impl, Py_ssize_t references) {
     const auto* object = static_cast<const TensorObject*>(impl->python);
@@ -147,9 +105,7 @@ void call_over(const Operator& op, Value* values, Value* results, Caller caller)
             const Value& other = values[op.tensor_positions[j]];
             on_the_stack += other.is_tensor() && other.tensor == value.tensor;
         }
-        if (!is_alone(value.tensor, on_the_stack) &&
-            !(is_alone(value.tensor, on_the_stack + 1) && is_assigned_over(static_cast<PyObject*>(value.tensor->python))))
-            continue;
+        if (!is_alone(value.tensor, on_the_stack)) continue;
         if ((key_word(op, values) | thread_state.include) & ~thread_state.exclude & key::slow || !interpreter_calls(caller)) break;
         thread_state.reusable = value.tensor; // the kernel takes it first of all
         break;
