@@ -281,11 +281,15 @@ void check_values(const Operator& op, const Value* arguments) {
     Value given[8];
     size_t count = 0;
     for (const std::string& name : parameter_names(check->given)) {
-        const int at = op.schema->find(name.data(), name.size()), of = argument_before(*op.schema, name, "_sizes");
-        KINDLING_CHECK(Internal, count < 8 && (at >= 0 || of >= 0), "aten::%s: a check of values asks for '%s', which it does not have",
-                       op.name(), name.c_str());
-        if (at >= 0) given[count++] = arguments[at];
-        else given[count++] = arguments[of].is_tensor() ? Value(static_cast<const TensorImpl*>(arguments[of].tensor)->sizes()) : Value();
+        const int at = op.schema->find(name.data(), name.size()), sized = argument_before(*op.schema, name, "_sizes"),
+                  typed = argument_before(*op.schema, name, "_dtype");
+        KINDLING_CHECK(Internal, count < 8 && (at >= 0 || sized >= 0 || typed >= 0),
+                       "aten::%s: a check of values asks for '%s', which it does not have", op.name(), name.c_str());
+        Value& v = given[count++];
+        if (at >= 0) v = arguments[at];
+        else if (const Value& of = arguments[std::max(sized, typed)]; !of.is_tensor())
+            v = sized >= 0 ? Value(IntList()) : Value(of.scalar().dtype());
+        else v = sized >= 0 ? Value(static_cast<const TensorImpl*>(of.tensor)->sizes()) : Value(of.tensor->dtype);
     }
     check->apply(given);
 }

@@ -50,6 +50,12 @@ Tensor rounded_div(const Tensor& self, const Tensor& other, std::optional<Text> 
     return *mode == "trunc" ? _div_trunc(self, other) : _div_floor(self, other);
 }
 
+/// Integers are not divided by 0; a result without elements is not computed.
+void check_divisors(const Tensor& other, IntList self_sizes, DType self_dtype) {
+    if (category(self_dtype) > 1 || category(other.dtype()) > 1 || !checked_numel(broadcast_sizes(self_sizes, other.sizes()))) return;
+    KINDLING_CHECK(Runtime, all(other).item<bool>(), "ZeroDivisionError");
+}
+
 } // namespace
 } // namespace kindling
 
@@ -127,7 +133,7 @@ OPERATORS(arithmetic) {
     });
     declare("_div_trunc(Tensor self, Tensor other) -> Tensor")({
         doc("self / other rounded towards zero"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor other, IntList self_sizes, DType self_dtype) { check_divisors(other, self_sizes, self_dtype); }),
         in(space::Hidden),
         takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("trunc")); }),
@@ -140,7 +146,7 @@ OPERATORS(arithmetic) {
     });
     declare("_div_floor(Tensor self, Tensor other) -> Tensor")({
         doc("self / other rounded down"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor other, IntList self_sizes, DType self_dtype) { check_divisors(other, self_sizes, self_dtype); }),
         in(space::Hidden),
         takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return divided(x, y, Sym("floor")); }),
@@ -154,7 +160,7 @@ OPERATORS(arithmetic) {
     declare("floor_divide(Tensor self, Tensor other) -> Tensor")({
         doc("self / other rounded down"),
         inplace_is_method(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor other, IntList self_sizes, DType self_dtype) { check_divisors(other, self_sizes, self_dtype); }),
         no_derivative(),
         takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return floor_div(x, y); }),
@@ -164,7 +170,7 @@ OPERATORS(arithmetic) {
         doc("The remainder of self / other rounded towards zero: it has self's sign"),
         inplace_is_method(),
         node(1),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor other, IntList self_sizes, DType self_dtype) { check_divisors(other, self_sizes, self_dtype); }),
         flags(trait::NumberLast),
         takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return fmod(x, y); }),
@@ -173,7 +179,7 @@ OPERATORS(arithmetic) {
         doc("The remainder of self / other rounded down: it has other's sign, as Python's %"),
         inplace_is_method(),
         node(1),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor other, IntList self_sizes, DType self_dtype) { check_divisors(other, self_sizes, self_dtype); }),
         takes(kind::Integers | kind::Floats),
         pointwise([](auto x, auto y) { return remainder(x, y); }),
     });

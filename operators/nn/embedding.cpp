@@ -200,7 +200,12 @@ OPERATORS(embedding) {
             "bool scale_grad_by_freq) -> Tensor")({
         doc("Gradients added up in the rows they came from"),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor indices, IntList grad_output_sizes, int64_t num_weights, bool scale_grad_by_freq) {
+            const auto bad = place_outside(indices, num_weights);
+            if (bad && scale_grad_by_freq) fail(ErrorKind::Index, "index out of range in self");
+            KINDLING_CHECK(Runtime, !bad || !checked_numel(grad_output_sizes), "index %ld is out of bounds for dimension 0 with size %ld",
+                           *bad, num_weights);
+        }),
         in(space::Hidden),
         no_out(),
         composition(

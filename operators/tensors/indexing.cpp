@@ -431,6 +431,11 @@ void check_indices(TensorList indices, IntList self_sizes) {
     const Offsets offsets(prepare(make_tensor(self_sizes, DType::UInt8, Device{DeviceType::Meta}), indices));
 }
 
+void check_taken(int64_t wanted, int64_t given) {
+    KINDLING_CHECK(Runtime, wanted <= given,
+                   "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
+}
+
 } // namespace
 } // namespace kindling
 
@@ -637,7 +642,10 @@ OPERATORS(indexing) {
         doc("self with elements written, or added, at places counted in row-major order"),
         inplace_is_method(),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor index, IntList self_sizes) {
+            const Tensor places = reshape(index, {-1});
+            check_indices(TensorList(&places, 1), {checked_numel(self_sizes)});
+        }),
         has_inplace(),
         no_out(),
         flags(trait::OutApart),
@@ -685,7 +693,10 @@ OPERATORS(indexing) {
     declare("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor")({
         doc("self with source's elements, in order, where the mask is set"),
         inplace_is_method(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor mask, IntList self_sizes, IntList source_sizes) {
+            const Tensor set = contiguous(expand(mask, broadcast_sizes(self_sizes, mask.sizes())));
+            check_taken(library::Mask(set.data_ptr<uint8_t>(), set.numel()).count(), checked_numel(source_sizes));
+        }),
         linear(),
         has_inplace(),
         no_out(),
@@ -707,8 +718,7 @@ OPERATORS(indexing) {
             [](const Array& mask, const Array& source, const Array& result) {
                 const auto* set = mask.data_ptr<uint8_t>();
                 const int64_t wanted = library::Mask(set, mask.numel()).count();
-                KINDLING_CHECK(Runtime, wanted <= source.numel(),
-                               "masked_scatter: expected `source` to have at least as many elements as the number of ones in `mask`");
+                check_taken(wanted, source.numel());
                 auto scatter = [&]<class T>(T) {
                     const T* from = source.data_ptr<T>();
                     T* to = result.data_ptr<T>();

@@ -222,6 +222,14 @@ Generator* draws_by(KernelCall& call, const Tensor& self, Generator* generator) 
     return generator;
 }
 
+void check_probabilities(const Tensor& p, IntList sizes) {
+    KINDLING_CHECK(Runtime, !checked_numel(sizes) || are_probabilities(Array(contiguous(p).impl())),
+                   "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+}
+void check_deviations(const Tensor& std) {
+    KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
+}
+
 Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {
     KINDLING_CHECK(Runtime, self.dim() > 0 && self.dim() <= 2, "prob_dist must be 1 or 2 dim");
     KINDLING_CHECK(Runtime, is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: %s",
@@ -391,7 +399,7 @@ OPERATORS(random) {
     declare("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)")({
         doc("1 with its own probability, else 0, in place"),
         node(1),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor p, IntList self_sizes) { check_probabilities(p, self_sizes); }),
         in(space::Method),
         random_numbers(),
         kernel(
@@ -430,7 +438,7 @@ OPERATORS(random) {
     declare("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor")({
         doc("1 with the probability in self, else 0"),
         broadcasts(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self) { check_probabilities(self, self.sizes()); }),
         out_castable(),
         random_numbers(1, 2),
         composition([](const Tensor& self, Generator* generator) {
@@ -591,13 +599,13 @@ OPERATORS(random) {
         doc("Normal numbers, each with its own mean and deviation"),
         node(3),
         broadcasts(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor std) { check_deviations(std); }),
         out_castable(),
         in(space::Torch),
         random_numbers(),
         composition([](const Tensor& mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
-            KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
+            check_deviations(std);
             Tensor shape = room_to_draw(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype(), mean.device());
             return add_(mul_(normal_(shape, 0, 1, generator), std), mean);
         }),
@@ -624,13 +632,13 @@ OPERATORS(random) {
         doc("Normal numbers, each with its own deviation"),
         node(2),
         broadcasts(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor std) { check_deviations(std); }),
         out_castable(),
         in(space::Torch),
         random_numbers(),
         composition([](double mean, const Tensor& std, Generator* generator) {
             KINDLING_CHECK(Runtime, !std.is_complex(), "normal expects standard deviation to be non-complex");
-            KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
+            check_deviations(std);
             if (item_size(std.dtype()) > 2) check_fits(Scalar(mean), std.dtype()); // others are computed in float32, and get to be infinite
             return add(mul(normal_(room_to_draw(std.sizes(), std.dtype(), std.device()), 0, 1, generator), std), wrap_number(Scalar(mean)));
         }),
@@ -720,7 +728,9 @@ OPERATORS(random) {
     declare("poisson(Tensor self, Generator? generator=None) -> Tensor")({
         doc("Poisson numbers of rate self"),
         broadcasts(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self) {
+            KINDLING_CHECK(Runtime, all(ge(self, Scalar(0))).item<bool>(), "invalid Poisson rate, expected rate to be non-negative");
+        }),
         in(space::Torch),
         random_numbers(),
         no_out(),
