@@ -134,15 +134,28 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
 
 constinit thread_local bool in_opaque_kernel = false;
 
+/// Whether the check of values has nothing against the call. What it names is computed for that; the rest may wait.
+static bool values_pass(const Operator& op, const Value* arguments) {
+    RunNow now;
+    try {
+        check_values(op, arguments);
+        return true;
+    } catch (const Error&) {
+        return false; // the call says so, or what else is wrong with it before
+    }
+}
+
 /// A call while loops are put off. What consists of loops hands them in. Anything else runs at once: what it reads is computed
 /// first, and so is what reads what it writes.
 static void call_recording(const Operator& op, Value* arguments, Value* results) {
     const Operator& home = *op.functional;
     constexpr uint64_t by_value = trait::Random | trait::ShapeByValue | trait::RaisesByValue | trait::NumberByValue;
     // Scalar bodies raise for integers alone (a division by zero, a negative power).
-    const bool raises =
+    bool raises =
         home.has(by_value) &&
         (home.body != Body::Pointwise || any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
+    if (raises && home.body == Body::Pointwise && home.value_check && !op.added.load(std::memory_order_relaxed))
+        raises = !values_pass(op, arguments);
     const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
                          (!raises && (home.body == Body::View || home.body == Body::Pointwise || home.loop != LoopKind::None));
     if (records && !op.added.load(std::memory_order_relaxed)) return op.kernel(op, arguments, results);

@@ -241,6 +241,34 @@ def test_errors_come_at_the_call():
     assert lines[0] == 1 and "size of tensor a (3) must match" in lines[1]
 
 
+def test_division_of_integers_looks_at_divisors_alone():
+    """A zero is found at the call, by a look at the divisors; the rest waits, and is one loop with what stands around."""
+    def division(x, y):
+        return (x * 2 + y) // y % y + 1
+
+    x, y = torch.arange(1000), torch.arange(1000) % 7 + 1
+    told = torch.compiler.explain(division)(x, y)
+    assert [(run.recorded, run.ran) for run in told.runs] == [(5, 1)], told
+    compiled = torch.compile(division)
+    assert torch.equal(compiled(x, y), division(x, y))
+
+    @torch.compile
+    def caught(x, y):
+        waiting = x * 2
+        try:
+            return waiting // y
+        except RuntimeError as error:
+            return waiting - 1, str(error)
+
+    y[500] = 0
+    result, said = caught(x, y)
+    assert said == "ZeroDivisionError" and torch.equal(result, x * 2 - 1)
+    assert torch.equal(caught(x.float(), y)[:500], (x.float() * 2)[:500] // y[:500])
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        compiled(x, y - 1)
+    assert caught(x[:0], y[:0]).shape == (0,)
+
+
 def test_forks_with_pending_work():
     code = """
 import os, sys
