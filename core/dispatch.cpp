@@ -151,9 +151,8 @@ static void call_recording(const Operator& op, Value* arguments, Value* results)
     const Operator& home = *op.functional;
     constexpr uint64_t by_value = trait::Random | trait::ShapeByValue | trait::RaisesByValue | trait::NumberByValue;
     // Scalar bodies raise for integers alone (a division by zero, a negative power).
-    bool raises =
-        home.has(by_value) &&
-        (home.body != Body::Pointwise || any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
+    bool raises = home.has(by_value) && (home.body != Body::Pointwise ||
+                                         any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
     if (raises && home.body == Body::Pointwise && home.value_check && !op.added.load(std::memory_order_relaxed))
         raises = !values_pass(op, arguments);
     const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
