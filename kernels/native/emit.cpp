@@ -16,6 +16,7 @@ namespace kindling::native {
 namespace {
 
 constexpr int never_used = 0x7FFFFFFF;
+constexpr size_t short_body = 24; // operations for a vector that overlap with those for the next by themselves
 constexpr int saved_general = 64; // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments, masks
 constexpr int end_of_arguments = 24;
 constexpr int partial_mask = 7; // the mask register of the remainder; values have those below
@@ -44,6 +45,8 @@ void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
     }
 }
 
+bool is_constant(const Lane& lane) { return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8 || lane.op == LaneOp::Table; }
+
 class Emitter {
 public:
     Emitter(const LaneProgram& program, MachineCode& result, bool with_listing)
@@ -59,7 +62,9 @@ public:
         code_.code.reserve(program.values.size() * 12 + 1024);
     }
 
-    void run() {
+    /// `second`: where the values of a second vector begin in a program of pairs (`two_vectors`), or 0.
+    void run(size_t second = 0) {
+        second_ = second;
         plan();
         if (program_.partial && !evex_) frame_ += wide_partial_bytes;
         if (program_.leaves) save_area_ = take_frame(32 * vector_ + 64);
@@ -70,9 +75,15 @@ public:
         take_residents();
         const int outer = code_.here();
         start_folds();
-        const std::vector<Where> at_top = where_;
-        const int turns = turns_at_once();
-        const int past_single = turns > 1 ? several_turns(turns, at_top) : 0;
+        std::vector<Where> at_top = where_;
+        int past_single = 0;
+        if (second_) {
+            past_single = pairs(at_top);
+            note_uses(each_, stores_at_once());
+            for (size_t i = 0; i < at_top.size(); i++) at_top[i].next = next_[i];
+        } else if (const int turns = turns_at_once(); turns > 1) {
+            past_single = several_turns(turns, at_top);
+        }
         int to_partial = 0;
         if (program_.partial) {
             code_.compare(Rax, Rsi);
@@ -149,6 +160,9 @@ private:
     bool in_partial_ = false; // the code being emitted is the masked remainder
     std::vector<Where> where_;
     std::vector<int> once_, each_;
+    size_t second_ = 0;
+    std::vector<int> pair_;      // of a program of pairs: each_, and the same of the second vector, in turns
+    std::vector<int> next_;      // the position of each value's first use
     std::vector<int> residents_; // invariants that stay in registers, above registers_
     std::vector<int> after_;     // for each operand of each value, the position of its next use
     std::vector<int> store_after_, fold_after_;
@@ -174,9 +188,6 @@ private:
         return n < 16 ? 16 : n;
     }
     bool in_k(int value) const { return evex_ && lane(value).mask; }
-    static bool is_constant(const Lane& lane) {
-        return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8 || lane.op == LaneOp::Table;
-    }
     /// For a value that is in a register.
     int bytes_of(int value) const { return lane(value).op == LaneOp::Table ? vector_ : bytes(lane(value).width); }
 
@@ -185,13 +196,9 @@ private:
             where_ = at_top;
             if (in_partial_ && evex_) load_partial_mask();
             for (int i : each_) value(i);
-            for (const LaneStore& store : program_.stores) emit_store(store);
+            for (size_t s = 0; s < stores_at_once(); s++) emit_store(program_.stores[s]);
             for (const LaneFold& fold : program_.folds) emit_fold(fold);
-            for (const LaneFetch& fetch : program_.fetches)
-                for (auto [slot, reg] : pointers_) { // without a register for it, prefetching does not pay
-                    const Place place = element(reg, fetch.item);
-                    if (slot == program_.slots + fetch.slot && place.offset % 64 == 0) code_.fetch(place, fetch.to_write);
-                }
+            fetch();
         }
     }
     /// Emits an unrolled loop for whole groups of turns, or for whole blocks of reductions. Returns the jump past the
@@ -228,11 +235,48 @@ private:
         code_.compare(Rax, Rsi);
         return code_.jump(Condition::AboveEqual);
     }
+    size_t stores_at_once() const { return second_ ? program_.stores.size() / 2 : program_.stores.size(); }
+    /// A loop over two vectors at once, whose operations alternate: in a long body a processor looks less than one vector ahead, and
+    /// would wait for each result. Returns as several_turns.
+    int pairs(const std::vector<Where>& at_top) {
+        const auto one_is_left = [&] { // r15 is the cold code's
+            code_.move(R15, Rsi);
+            code_.subtract(R15, program_.turn());
+            code_.compare(Rax, R15);
+        };
+        one_is_left();
+        const int to_single = code_.jump(Condition::GreaterEqual);
+        const int top = code_.here();
+        where_ = at_top;
+        for (int i : pair_) {
+            turn_ = static_cast<size_t>(i) >= second_;
+            value(i);
+        }
+        const size_t stores = stores_at_once();
+        for (size_t s = 0; s < stores; s++)
+            for (turn_ = 0; turn_ < 2; turn_++) emit_store(program_.stores[s + static_cast<size_t>(turn_) * stores]);
+        for (turn_ = 0; turn_ < 2; turn_++) fetch();
+        turn_ = 0;
+        code_.add(Rax, 2 * program_.turn());
+        one_is_left();
+        code_.jump_back(Condition::Less, top);
+        code_.bind(to_single);
+        if (program_.partial) return 0;
+        code_.compare(Rax, Rsi);
+        return code_.jump(Condition::AboveEqual);
+    }
+    void fetch() {
+        for (const LaneFetch& fetch : program_.fetches)
+            for (auto [slot, reg] : pointers_) { // without a register for it, prefetching does not pay
+                const Place place = element(reg, fetch.item);
+                if (slot == program_.slots + fetch.slot && place.offset % 64 == 0) code_.fetch(place, fetch.to_write);
+            }
+    }
     /// The overhead of a loop is a third of a short body. An unrolled one needs r15 for its end.
     int turns_at_once() {
         if (program_.leaves || program_.has_call || all_pointers_ > pointers_.size()) return 1;
         const size_t once = (each_.size() + program_.stores.size() + program_.folds.size()) * static_cast<size_t>(copies());
-        return once <= 12 ? 4 : once <= 24 ? 2 : 1;
+        return once <= short_body / 2 ? 4 : once <= short_body ? 2 : 1;
     }
     /// AVX2: no register is kept for it.
     void load_wide_mask(int reg) { code_.emit(Form::MovUps, vector_, reg, 0, Place::at(Rbp, wide_partial_masks + vector_ * copy_)); }
@@ -244,62 +288,76 @@ private:
         for (int32_t& v : in_register_) v = -1;
         for (int32_t& v : in_mask_) v = -1;
         const int count = static_cast<int>(program_.values.size());
-        position_.assign(static_cast<size_t>(count), -1);
         for (int i = 0; i < count; i++) {
+            if (second_ && static_cast<size_t>(i) >= second_) break;
             if (is_constant(lane(i))) add_constant(i);
             else (lane(i).invariant ? once_ : each_).push_back(i);
         }
+        for (size_t k = 0; second_ && k < each_.size(); k++) {
+            pair_.push_back(each_[k]);
+            pair_.push_back(static_cast<int>(second_ + k));
+        }
+        last_use_.assign(static_cast<size_t>(count), -1);
+        const std::vector<int>& order = second_ ? pair_ : each_;
+        note_uses(order, program_.stores.size());
+        choose_residents(order);
+        note_uses_of(once_);
+        for (int i = 0; i < count; i++) where(i).next = next_[static_cast<size_t>(i)];
+    }
+    /// Of values and stores in this order, behind once_.
+    void note_uses(const std::vector<int>& order, size_t stores) {
+        const size_t count = program_.values.size();
+        position_.assign(count, -1);
         int at = 0;
         for (int i : once_) position_[static_cast<size_t>(i)] = at++;
-        for (int i : each_) position_[static_cast<size_t>(i)] = at++;
-        after_.assign(static_cast<size_t>(count) * 3, never_used);
+        for (int i : order) position_[static_cast<size_t>(i)] = at++;
+        after_.resize(count * 3, never_used);
         store_after_.assign(program_.stores.size(), never_used);
         fold_after_.assign(program_.folds.size(), never_used);
-        std::vector<int> next(static_cast<size_t>(count), never_used);
-        last_use_.assign(static_cast<size_t>(count), -1);
-        auto note = [&](size_t operand, int position) {
-            if (next[operand] == never_used) last_use_[operand] = position;
-            next[operand] = position;
-        };
+        next_.assign(count, never_used);
         for (size_t f = program_.folds.size(); f-- > 0;) {
             size_t folded = static_cast<size_t>(program_.folds[f].value);
-            fold_after_[f] = next[folded];
-            note(folded, at + static_cast<int>(program_.stores.size() + f));
+            fold_after_[f] = next_[folded];
+            note_use(folded, at + static_cast<int>(program_.stores.size() + f));
         }
-        for (size_t s = program_.stores.size(); s-- > 0;) {
+        // Of a pair, the second vector's stores stand behind the first's, and are made in turns with them.
+        const size_t of_one = stores_at_once();
+        for (size_t k = stores; k-- > 0;) {
+            const size_t s = stores > of_one ? k / 2 + k % 2 * of_one : k;
             size_t stored = static_cast<size_t>(program_.stores[s].value);
-            store_after_[s] = next[stored];
-            note(stored, at + static_cast<int>(s));
+            store_after_[s] = next_[stored];
+            note_use(stored, at + static_cast<int>(k));
         }
-        auto scan = [&](const std::vector<int>& order) {
-            for (size_t k = order.size(); k-- > 0;) {
-                const Lane& one = lane(order[k]);
-                for (int o = one.operand_count; o-- > 0;) {
-                    size_t operand = static_cast<size_t>(one.operands[o]);
-                    after_[static_cast<size_t>(order[k]) * 3 + static_cast<size_t>(o)] = next[operand];
-                    note(operand, position_[static_cast<size_t>(order[k])]);
-                }
+        note_uses_of(order);
+    }
+    void note_use(size_t operand, int position) {
+        if (last_use_[operand] < position) last_use_[operand] = position;
+        next_[operand] = position;
+    }
+    void note_uses_of(const std::vector<int>& order) {
+        for (size_t k = order.size(); k-- > 0;) {
+            const Lane& one = lane(order[k]);
+            for (int o = one.operand_count; o-- > 0;) {
+                size_t operand = static_cast<size_t>(one.operands[o]);
+                after_[static_cast<size_t>(order[k]) * 3 + static_cast<size_t>(o)] = next_[operand];
+                note_use(operand, position_[static_cast<size_t>(order[k])]);
             }
-        };
-        scan(each_);
-        choose_residents();
-        scan(once_);
-        for (int i = 0; i < count; i++) where(i).next = next[static_cast<size_t>(i)];
+        }
     }
 
     /// The invariants that the loop reads most often, as far as its own values leave registers.
-    void choose_residents() {
+    void choose_residents(const std::vector<int>& order) {
         constexpr int spare = 3;       // operands and results of an operation that are not counted as live
         if (program_.has_call) return; // a call preserves no register
         const size_t count = program_.values.size();
         std::vector<int> uses(count, 0);
-        for (int i : each_)
+        for (int i : order)
             for (int k = 0; k < lane(i).operand_count; k++) uses[static_cast<size_t>(lane(i).operands[k])]++;
         for (const LaneStore& store : program_.stores) uses[static_cast<size_t>(store.value)]++;
         for (const LaneFold& fold : program_.folds) uses[static_cast<size_t>(fold.value)]++;
         int alive = 0, most = 0;
         std::vector<int> left = uses;
-        for (int i : each_) {
+        for (int i : order) {
             alive += uses[static_cast<size_t>(i)] > 0 && !in_k(i);
             if (alive > most) most = alive;
             for (int k = 0; k < lane(i).operand_count; k++) {
@@ -1059,9 +1117,32 @@ bool has_partial_form(const LaneProgram& program) {
     return true;
 }
 
+/// Behind the program's values and stores, those of the next vector: their order is that of the first's.
+LaneProgram two_vectors(const LaneProgram& program) {
+    LaneProgram twice = program;
+    std::vector<int32_t> twin(program.values.size());
+    for (size_t i = 0; i < twin.size(); i++) {
+        Lane one = program.values[i];
+        twin[i] = static_cast<int32_t>(i);
+        if (one.invariant || is_constant(one)) continue;
+        for (int o = 0; o < one.operand_count; o++) one.operands[o] = twin[static_cast<size_t>(one.operands[o])];
+        twin[i] = static_cast<int32_t>(twice.values.size());
+        twice.values.push_back(one);
+    }
+    for (LaneStore store : program.stores) {
+        store.value = twin[static_cast<size_t>(store.value)];
+        twice.stores.push_back(store);
+    }
+    return twice;
+}
+
 MachineCode emit(const LaneProgram& program, bool with_listing) {
+    size_t each = 0;
+    for (const Lane& one : program.values) each += !one.invariant && !is_constant(one);
     MachineCode result;
-    Emitter(program, result, with_listing).run();
+    if (program.isa == Isa::Avx2 && program.folds.empty() && !program.has_call && each > short_body)
+        Emitter(two_vectors(program), result, with_listing).run(program.values.size());
+    else Emitter(program, result, with_listing).run();
     return result;
 }
 
