@@ -13,6 +13,7 @@
 // is touched. Where the answer is no, one round is done as before. So nothing has to be undone: a check that can only be made inside
 // comes before all stores, and goes to H as well.
 #include <algorithm>
+#include <limits>
 
 #include "kernels/scalar/evaluate.h"
 #include "kernels/scalar/passes.h"
@@ -229,6 +230,8 @@ private:
         at_ = next;
     }
     void index(uint32_t id);
+    void need_below(const Lane& place, Linear& sum, uint32_t early_size, uint32_t size);
+    bool from_front(const Node& given, Lane& place);
     struct Extent {
         uint32_t low, bytes; // from the address of the first lane; and how far it reaches from there
     };
@@ -346,6 +349,7 @@ Lane Widener::computed(const Node& given) {
         return {Lane::Sum, inputs[0].value, inputs[0].wide ? add(Op::Add, Type::I64, lanes, inputs[0].wide, more) : more, 0, 0};
     }
     if (all_even) return even(append(made, at_));
+    if (Lane place; from_front(given, place)) return place;
     // By fixed steps: sums, and products with constants.
     if (inputs[0].kind != Lane::Vector && inputs[1].kind != Lane::Vector && (given.type == Type::I64 || given.type == Type::Address)) {
         const int64_t a = inputs[0].step, b = inputs[1].step;
@@ -557,6 +561,7 @@ void Widener::linear(uint32_t id, int64_t times, Linear& sum, int depth, uint32_
             return linear(y, at.op == Op::Add ? times : wrap_sub(0, times), sum, depth, by);
         }
         if (at.op == Op::Index || at.op == Op::Proved) return linear(x, times, sum, depth, by);
+        if (at.op == Op::Select && lane_[id].kind == Lane::Stepped) return linear(at.input[2], times, sum, depth, by); // from_front
         if (at.op == Op::Mul && constant(y)) return linear(x, so_often(y), sum, depth, by);
         if (at.op == Op::Mul && constant(x)) return linear(y, so_often(x), sum, depth, by);
         if (at.op == Op::Mul && !by && !inside(y)) return linear(x, times, sum, depth, y);
@@ -587,15 +592,33 @@ void Widener::index(uint32_t id) {
     lane_[id] = place;
     Linear sum;
     linear(checked, 1, sum, 8);
+    need_below(place, sum, early(node(id).input[1]), size.value);
+}
+
+/// That the first and the last lane are below a size: before four rounds, where it is known there (`early_size`), or in them.
+void Widener::need_below(const Lane& place, Linear& sum, uint32_t early_size, uint32_t size) {
     for (int lane = 0; lane < 2; lane++) {
         sum.constant = wrap_add(sum.constant, wrap_mul(lane * 3, place.step));
-        const uint32_t below = early(node(id).input[1]), at = below ? value_of(sum) : 0;
-        if (at) conditions_.push_back({at, below, 0, true});
-        else
-            need(add(Op::Below, Type::Bool, 1, add(Op::Add, Type::I64, 1, place.value, integer(wrap_mul(lane * 3, place.step))),
-                     size.value));
+        const uint32_t at = early_size ? value_of(sum) : 0;
+        if (at) conditions_.push_back({at, early_size, 0, true});
+        else need(add(Op::Below, Type::Bool, 1, add(Op::Add, Type::I64, 1, place.value, integer(wrap_mul(lane * 3, place.step))), size));
         if (!place.step) break;
     }
+}
+
+/// i < 0 ? i + n : i, of an i that goes by a fixed step: no lane counts from the end, or one round is done.
+bool Widener::from_front(const Node& given, Lane& place) {
+    if (given.op != Op::Select || given.type != Type::I64) return false;
+    const Node& test = node(given.input[0]);
+    const uint32_t index = given.input[2];
+    if (test.op != Op::Lt || test.input[0] != index || node(test.input[1]).op != Op::Constant || node(test.input[1]).bits) return false;
+    place = of(index);
+    if (place.kind != Lane::Stepped || place.times) return false;
+    Linear sum;
+    linear(index, 1, sum, 8);
+    const uint32_t most = integer(std::numeric_limits<int64_t>::max());
+    need_below(place, sum, most, most);
+    return true;
 }
 
 /// For each store and whatever else touches memory: both are known to lie apart, or it is asked.

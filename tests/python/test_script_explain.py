@@ -80,3 +80,36 @@ def f(x, y):
                 function(*view)
         results.append(y.tolist())
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+@pytest.mark.parametrize("source", [
+    "y[i] = x[i - 1] + x[i + 1]", "y[i + 1] = x[i] - x[i + 2]", "y[i] = x[n - 1 - i]", "y[n - 1 - i] = x[i] * 2", "y[i - 3] = x[i] + x[-1 - i]",
+    "x[i] = x[i + 2] + 1", "x[i - 2] = x[i] + 1", "x[i] = x[i - 1] + 1", "y[i] = x[i - 2 * k]"])
+def test_places_beside_the_counter(source, dtype):
+    """Rounds with an index that counts from the end are done one at a time, and those beyond the end are errors, wherever the range begins."""
+    import torch as reference
+    text = f"""
+def f(x, y, start: int, stop: int, k: int):
+    n = x.size(0)
+    for i in range(start, stop):
+        {source}
+"""
+    lanes = set()
+    for n, start, stop, k in ((64, 3, 61, 1), (63, 0, 60, 1), (63, -3, 50, 0), (9, 2, 6, 3), (40, -41, 20, 1), (40, 20, 45, 2), (130, 5, 128, 2)):
+        told = []
+        for module in (torch, reference):
+            x = (module.arange(n) * 7 % 31).to(getattr(module, dtype))
+            y = module.zeros(n, dtype=x.dtype)
+            function = module.jit.CompilationUnit(text).f
+            error = None
+            for _ in range(2):
+                try:
+                    function(x, y, start, stop, k)
+                except Exception as problem:
+                    error = type(problem).__name__
+            told.append((x.tolist(), y.tolist(), error))    # what an error leaves, too
+            if module is torch and error is None:
+                lanes.update(torch.compiler.explain(function)(x, y, start, stop, k).lanes)
+        assert told[0] == told[1], (n, start, stop, k)
+    assert ("" in lanes) == (source not in ("x[i] = x[i - 1] + 1", "x[i] = x[i + 2] + 1", "x[i - 2] = x[i] + 1")), lanes
