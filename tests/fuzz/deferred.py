@@ -191,7 +191,7 @@ def facts(value):
     if isinstance(value, (list, tuple)):
         return [facts(each) for each in value]
     if type(value).__name__ == "ndarray":
-        return value.tobytes()
+        return bits(torch.from_numpy(value.copy()))
     return repr(value)
 
 
