@@ -134,14 +134,14 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
 
 constinit thread_local bool in_opaque_kernel = false;
 
-/// Whether the check of values has nothing against the call. What it names is computed for that; the rest may wait.
+/// Whether the declared check of values passes. It computes the arguments that it names; the others stay deferred.
 static bool values_pass(const Operator& op, const Value* arguments) {
     RunNow now;
     try {
         check_values(op, arguments);
         return true;
     } catch (const Error&) {
-        return false; // the call says so, or what else is wrong with it before
+        return false; // the call itself raises this, or what it finds wrong earlier
     }
 }
 

@@ -16,7 +16,7 @@ namespace kindling::native {
 namespace {
 
 constexpr int never_used = 0x7FFFFFFF;
-constexpr size_t short_body = 24; // operations for a vector that overlap with those for the next by themselves
+constexpr size_t short_body = 24; // operations a vector, up to which out-of-order execution overlaps turns of the loop by itself
 constexpr int saved_general = 64; // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments, masks
 constexpr int end_of_arguments = 24;
 constexpr int partial_mask = 7; // the mask register of the remainder; values have those below
@@ -236,8 +236,8 @@ private:
         return code_.jump(Condition::AboveEqual);
     }
     size_t stores_at_once() const { return second_ ? program_.stores.size() / 2 : program_.stores.size(); }
-    /// A loop over two vectors at once, whose operations alternate: in a long body a processor looks less than one vector ahead, and
-    /// would wait for each result. Returns as several_turns.
+    /// A loop that interleaves two vectors. The reorder window holds less than one long body, so that one vector alone would stall on its
+    /// dependency chain. Returns as several_turns.
     int pairs(const std::vector<Where>& at_top) {
         const auto one_is_left = [&] { // r15 is the cold code's
             code_.move(R15, Rsi);

@@ -222,9 +222,11 @@ Generator* draws_by(KernelCall& call, const Tensor& self, Generator* generator) 
     return generator;
 }
 
+void check_probabilities(const Array& p) {
+    KINDLING_CHECK(Runtime, are_probabilities(p), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+}
 void check_probabilities(const Tensor& p, IntList sizes) {
-    KINDLING_CHECK(Runtime, !checked_numel(sizes) || are_probabilities(Array(contiguous(p).impl())),
-                   "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+    if (checked_numel(sizes)) check_probabilities(Array(contiguous(p).impl()));
 }
 void check_deviations(const Tensor& std) {
     KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
@@ -412,7 +414,7 @@ OPERATORS(random) {
                 return generator;
             },
             [](Generator* generator, const Array& p, const Array& self) {
-                KINDLING_CHECK(Runtime, are_probabilities(p), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+                check_probabilities(p);
                 library::fill_bernoulli(out_of(self), p.data(), p.dtype(), self.is_contiguous() ? nullptr : p.strides().data(),
                                         chosen(generator));
             }),
