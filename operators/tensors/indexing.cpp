@@ -357,6 +357,24 @@ Gathering gathers(KernelCall& call, const Tensor& self, TensorList indices, Size
     return g;
 }
 
+/// Whether it is plain that the result is contiguous: `gathered_strides` takes a microsecond to say so.
+bool lies_in_rows(const KernelCall& call, const Tensor& self, const Gathering& g, const Sizes& result) {
+    if (result.size() < 2) return true;
+    auto by_rows = [](IntList sizes, IntList strides) { // dimensions of size 1, too
+        int64_t step = 1;
+        for (size_t d = sizes.size(); d-- > 0; step *= std::max<int64_t>(sizes[d], 1))
+            if (strides[d] != step) return false;
+        return true;
+    };
+    for (size_t d = 0; d < g.order.size(); d++)
+        if (g.order[d] != static_cast<int64_t>(d)) return false;
+    for (int i = 0; i < g.count; i++) {
+        const TensorImpl& index = *call.input(i).tensor;
+        if (!by_rows(index.sizes(), index.strides())) return false;
+    }
+    return by_rows(self.sizes(), self.strides());
+}
+
 /// The tensor at the places: their offsets are written to `offsets`.
 struct Gathered {
     Sizes sizes, strides;
@@ -500,7 +518,7 @@ OPERATORS(indexing) {
                 Gathering g = gathers(call, self, indices, shape, sizes);
                 call.reads_as_it_lies(self);
                 KernelCall::Result& result = call.gives(sizes, self.dtype());
-                if (g.count == 1 && self.is_contiguous() && call.input(0).tensor->contiguous) return g; // rows
+                if (lies_in_rows(call, self, g, sizes)) return g;
                 Sizes view_sizes, view_strides;
                 for (int64_t d : g.order) view_sizes.push_back(self.size(d)), view_strides.push_back(self.stride(d));
                 Places p{make_view(self, view_sizes, view_strides, self.storage_offset()), {}, g.first, g.count, shape, sizes};

@@ -260,3 +260,19 @@ def test_a_slice_of_a_whole_dimension_is_written_to_as_the_tensor_itself(key):
         base[..., 0] = t.tensor(0.5, requires_grad=True)
         with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
             exec(f"view[{key}] = 2.", {"view": view})
+
+
+def test_strides_of_a_result_with_dimensions_of_size_1_and_transposed_indices():
+    """What a dimension of size 1 has for a stride decides in which order PyTorch walks."""
+    def run(lib):
+        found = []
+        for sizes, strides, at in [((1, 2, 1, 1), (2, 1, 2, 2), "[:, :, :, i]"), ((4, 4, 1), (4, 1, 16), "[:, j.t()]"), ((1, 4, 1), (1, 1, 1), "[:, :, z]"),
+                                   ((4, 4, 3), (12, 3, 1), "[i, i]"), ((4, 4, 3), (12, 3, 1), "[:, i, i]"), ((4, 4, 3), (12, 3, 1), "[j.t(), j.t()]"),
+                                   ((4, 4, 3), (3, 12, 1), "[i, i]"), ((4, 4, 3), (12, 3, 1), "[z, i]")]:
+            x = lib.arange(64.).as_strided(sizes, strides)
+            names = {"x": x, "i": lib.zeros(2, 3, dtype=lib.int64), "j": lib.zeros(2, 3, dtype=lib.int64), "z": lib.zeros(1, 1, dtype=lib.int64)}
+            y = eval("x" + at, names)
+            found.append((tuple(y.shape), y.stride(), y.tolist()))
+        return found
+
+    assert run(module("kindling")) == run(module("torch"))
