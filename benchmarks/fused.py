@@ -16,6 +16,8 @@ CASES = {
     "layer_norm_residual": ("torch.nn.functional.layer_norm(x + y, (1024,), w, b)", "x y w b", [(512, 1024), (512, 1024), (1024,), (1024,)]),
     "distance": ("(x[:, None] - y).pow(2).sum(-1).sqrt()", "x y", [(256, 10), (256, 10)]),
     "tiny": ("((x + y) * x - y).relu() * 0.5 + y", "x y", [(16,)] * 2),
+    "functions": ("((x.sin() * 2 + 1).exp() * x).tanh()", "x", [(1 << 20,)]),
+    "sin_cos": ("x.sin() * y + x.cos()", "x y", [(1 << 20,)] * 2),
     "chain1": ("x * 1.01", "x", [(1 << 22,)]),
     "chain10": ("x" + " * 1.01 + 0.1" * 5, "x", [(1 << 22,)]),
     "chain50": ("x" + " * 1.01 + 0.1" * 25, "x", [(1 << 22,)]),

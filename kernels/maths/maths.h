@@ -818,8 +818,9 @@ template <class V> KINDLING_INLINE V expm1f(const V& x) {
 }
 
 /// Sine or cosine of an angle that is not large. The angle minus k pi/8 is r + low. sin(k pi/8 + r) is the table's sine
-/// plus r times the cosine, as a sum of two floats, plus small terms. The second half of a turn is the negated first
-/// one: with look-ups in tables of 16 numbers it needs no sign.
+/// plus r times the cosine, as a sum of two floats, plus small terms; cos(k pi/8 + r) is the table's cosine minus r times
+/// the sine. The second half of a turn is the negated first one: with look-ups in tables of 16 numbers it needs no sign.
+/// Whoever needs both (a derivative) shares all but the last sum.
 inline constexpr float largest_usual_angle = 1024.0f;
 template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V& x) {
     using namespace coefficients;
@@ -828,14 +829,15 @@ template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V&
     V first = mul_add(k, all<V>(-eighth_pif[0]), a), r = mul_add(k, all<V>(-eighth_pif[1]), first);
     V low = mul_add(k, all<V>(-eighth_pif[2]), mul_add(k, all<V>(-eighth_pif[1]), first - r));
     Bits<V> place = bits_of(shifted);
-    if constexpr (Cosine) place = place + 4u;
     const bool whole_turn = looks_up_sixteen<V>();
-    V at = whole_turn ? lookup(sinf_eighth, place) : lookup(first_half(sinf_eighth), place);
-    V slope = whole_turn ? lookup(cosf_eighth, place) : lookup(first_half(cosf_eighth), place);
+    V sine = whole_turn ? lookup(sinf_eighth, place) : lookup(first_half(sinf_eighth), place);
+    V cosine = whole_turn ? lookup(cosf_eighth, place) : lookup(first_half(cosf_eighth), place);
+    V sine_rest = lookup(sinf_eighth_rest, place), cosine_rest = lookup(cosf_eighth_rest, place);
+    V at = Cosine ? cosine : sine, slope = Cosine ? -sine : cosine;
     V z = r * r, odd = mul_add(z, all<V>(sinf_short[1]), all<V>(sinf_short[0]));
     V even = mul_add(z, mul_add(z, all<V>(cosf_short[2]), all<V>(cosf_short[1])), all<V>(cosf_short[0]));
-    odd = mul_add(z, odd, lookup(cosf_eighth_rest, place));
-    even = mul_add(z, even, lookup(sinf_eighth_rest, place));
+    odd = mul_add(z, odd, Cosine ? sine_rest : cosine_rest);
+    even = mul_add(z, even, Cosine ? cosine_rest : sine_rest);
     V most = mul_add(slope, r, at), lost = mul_add(slope, r, at - most);
     V result = most + mul_add(at, even, mul_add(slope, mul_add(r, odd, low), lost));
     Mask<V> size = bit_cast<Mask<V>>(a);

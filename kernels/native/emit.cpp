@@ -17,6 +17,7 @@ namespace {
 
 constexpr int never_used = 0x7FFFFFFF;
 constexpr size_t short_body = 24; // operations a vector, up to which out-of-order execution overlaps turns of the loop by itself
+constexpr int few_alive = 12;     // values of one vector, up to which two vectors are interleaved: more are spilled too often
 constexpr int saved_general = 64; // bytes at the start of the frame: rax, rsi, rdi, the end of the arguments, masks
 constexpr int end_of_arguments = 24;
 constexpr int partial_mask = 7; // the mask register of the remainder; values have those below
@@ -46,6 +47,33 @@ void fix_lanes(char* saved, uint64_t packed, int64_t lanes, int64_t stride) {
 }
 
 bool is_constant(const Lane& lane) { return lane.op == LaneOp::Constant4 || lane.op == LaneOp::Constant8 || lane.op == LaneOp::Table; }
+
+/// How many values that are not the same for all elements are alive at once. `left`: how often each is read; of those values, 0 after it.
+int most_alive(const LaneProgram& program, const std::vector<int>& order, std::vector<int>& left) {
+    const bool evex = program.isa == Isa::Avx512;
+    const auto in_vector = [&](size_t i) { return !(evex && program.values[i].mask); };
+    int alive = 0, most = 0;
+    for (int i : order) {
+        const Lane& one = program.values[static_cast<size_t>(i)];
+        alive += left[static_cast<size_t>(i)] > 0 && in_vector(static_cast<size_t>(i));
+        if (alive > most) most = alive;
+        for (int k = 0; k < one.operand_count; k++) {
+            const auto operand = static_cast<size_t>(one.operands[k]);
+            if (!program.values[operand].invariant) alive -= --left[operand] == 0 && in_vector(operand);
+        }
+    }
+    return most;
+}
+/// How often each value is read, stored or reduced.
+std::vector<int> uses_of(const LaneProgram& program, const std::vector<int>& order) {
+    std::vector<int> uses(program.values.size(), 0);
+    for (int i : order)
+        for (int k = 0; k < program.values[static_cast<size_t>(i)].operand_count; k++)
+            uses[static_cast<size_t>(program.values[static_cast<size_t>(i)].operands[k])]++;
+    for (const LaneStore& store : program.stores) uses[static_cast<size_t>(store.value)]++;
+    for (const LaneFold& fold : program.folds) uses[static_cast<size_t>(fold.value)]++;
+    return uses;
+}
 
 class Emitter {
 public:
@@ -350,21 +378,8 @@ private:
         constexpr int spare = 3;       // operands and results of an operation that are not counted as live
         if (program_.has_call) return; // a call preserves no register
         const size_t count = program_.values.size();
-        std::vector<int> uses(count, 0);
-        for (int i : order)
-            for (int k = 0; k < lane(i).operand_count; k++) uses[static_cast<size_t>(lane(i).operands[k])]++;
-        for (const LaneStore& store : program_.stores) uses[static_cast<size_t>(store.value)]++;
-        for (const LaneFold& fold : program_.folds) uses[static_cast<size_t>(fold.value)]++;
-        int alive = 0, most = 0;
-        std::vector<int> left = uses;
-        for (int i : order) {
-            alive += uses[static_cast<size_t>(i)] > 0 && !in_k(i);
-            if (alive > most) most = alive;
-            for (int k = 0; k < lane(i).operand_count; k++) {
-                const int operand = lane(i).operands[k];
-                if (!lane(operand).invariant) alive -= --left[static_cast<size_t>(operand)] == 0 && !in_k(operand);
-            }
-        }
+        std::vector<int> left = uses_of(program_, order);
+        const int most = most_alive(program_, order, left);
         for (int room = registers_ - most - spare; room > 0; room--) {
             int best = -1;
             for (int i = 0; i < static_cast<int>(count); i++)
@@ -1137,10 +1152,13 @@ LaneProgram two_vectors(const LaneProgram& program) {
 }
 
 MachineCode emit(const LaneProgram& program, bool with_listing) {
-    size_t each = 0;
-    for (const Lane& one : program.values) each += !one.invariant && !is_constant(one);
+    std::vector<int> each;
+    for (size_t i = 0; i < program.values.size(); i++)
+        if (!program.values[i].invariant && !is_constant(program.values[i])) each.push_back(static_cast<int>(i));
+    std::vector<int> left = uses_of(program, each);
     MachineCode result;
-    if (program.isa == Isa::Avx2 && program.folds.empty() && !program.has_call && each > short_body)
+    if (program.isa == Isa::Avx2 && program.folds.empty() && !program.has_call && each.size() > short_body &&
+        most_alive(program, each, left) <= few_alive)
         Emitter(two_vectors(program), result, with_listing).run(program.values.size());
     else Emitter(program, result, with_listing).run();
     return result;

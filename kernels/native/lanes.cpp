@@ -46,6 +46,7 @@ int Recorder::intern(Lane lane) {
     }
     const int value = static_cast<int>(program_.values.size());
     program_.values.push_back(lane);
+    operations_ += !lane.invariant;
     table_[slot] = value;
     if (++used_ * 2 > table_.size()) {
         // Rehashed in the same order, so that every value keeps its number.
@@ -54,7 +55,9 @@ int Recorder::intern(Lane lane) {
         program_.values.reserve(values.size() * 2);
         table_.assign(table_.size() * 2, -1);
         used_ = 0;
+        const int operations = operations_;
         for (const Lane& old : values) intern(old);
+        operations_ = operations;
     }
     return value;
 }

@@ -256,6 +256,9 @@ public:
     Isa isa() const { return program_.isa; }
     const Lane& at(int value) const { return program_.values[static_cast<size_t>(value)]; }
 
+    /// How many values so far are not the same for all elements.
+    int operations() const { return operations_; }
+
     bool lacking = false; // a body needs a conversion that this instruction set has no form for
 
     void store(int value, int slot, int item);
@@ -268,6 +271,7 @@ private:
     const uint8_t* repeated_;
     std::vector<int32_t> table_; // hash table of values, for merging equal ones
     size_t used_ = 0;
+    int operations_ = 0;
 
     bool evex() const { return program_.isa == Isa::Avx512; }
     int intern(Lane lane);

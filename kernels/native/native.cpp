@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "kernels/native/emit.h"
 #include "kernels/native/levels.h"
 #include "kernels/native/memory.h"
+#include "kernels/native/pieces.h"
 #include "kernels/tile/move.h"
 
 namespace kindling {
@@ -45,6 +47,10 @@ public:
     size_t pointers;            // per row
     std::vector<Memory> memory; // what is read and written per element
     std::vector<Fold> folds;
+    // Of one in pieces: it has no code of its own, and its frame begins with a block of each of the slots between them.
+    std::vector<NativeKernel*> pieces{};
+    std::vector<Memory> between{};
+    int64_t block = 0; // elements
 
     size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; } // of each memory, for the remainder
 };
@@ -109,8 +115,11 @@ Cache& cache() {
 
 void release(NativeKernel* kernel, Cache& from) {
     if (--kernel->references > 0) return;
-    from.live -= kernel->size;
-    native::free_executable(reinterpret_cast<void*>(kernel->function), kernel->size);
+    for (NativeKernel* piece : kernel->pieces) release(piece, from);
+    if (kernel->function) {
+        from.live -= kernel->size;
+        native::free_executable(reinterpret_cast<void*>(kernel->function), kernel->size);
+    }
     delete kernel;
 }
 
@@ -243,11 +252,57 @@ NativeKernel* compile(const TileProgram& program, const uint8_t* repeated, bool 
     return kernel;
 }
 
-/// `partial`: for rows, if possible with a masked remainder.
-NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, bool partial,
-                            const std::vector<native::LaneFetch>& fetches, Cache& from) {
+/// In pieces, if that is faster: null if not, or if there is no native form.
+NativeKernel* compile_pieces(const TileProgram& program, const uint8_t* repeated, Cache& into) {
+    const native::Pieces parts = native::make_pieces(program, repeated);
+    if (parts.pieces.empty()) return nullptr;
+    auto* kernel = new NativeKernel{nullptr, 0, 0, 0, 0, false, 1, native_pointers(program.slots.size()), {}, {}, {}, {}, 0};
+    try {
+        for (const native::Piece& part : parts.pieces) {
+            NativeKernel* piece = compile(part.program, part.repeated.data(), false, {}, into);
+            if (!piece) {
+                release(kernel, into);
+                return nullptr;
+            }
+            piece->references = 1;
+            kernel->pieces.push_back(piece);
+            kernel->size += piece->size;
+        }
+    } catch (...) {
+        release(kernel, into);
+        throw;
+    }
+    std::vector<uint8_t> known(program.slots.size(), 0);
+    int64_t bytes = 0; // an element's
+    for (int16_t slot : parts.between) {
+        const uint8_t item = program.slots[static_cast<size_t>(slot)].item_size;
+        kernel->between.push_back({slot, item, false});
+        known[static_cast<size_t>(slot)] = 1;
+        bytes += item;
+    }
+    for (const NativeKernel* piece : kernel->pieces)
+        for (const NativeKernel::Memory& memory : piece->memory) {
+            uint8_t& seen = known[static_cast<size_t>(memory.slot)];
+            if (!seen) kernel->memory.push_back(memory);
+            seen = 1;
+        }
+    constexpr int64_t most_bytes = 1 << 13; // a fourth of the first cache
+    kernel->block = 1024;
+    while (kernel->block > 256 && kernel->block * bytes > most_bytes) kernel->block /= 2;
+    int64_t inner = 0;
+    for (const NativeKernel* piece : kernel->pieces) inner = std::max(inner, native_frame(*piece));
+    const auto own = static_cast<int64_t>((kernel->pointers * sizeof(char*) + 63) & ~size_t{63});
+    kernel->frame = kernel->block * bytes + own + inner;
+    return kernel;
+}
+
+/// What a kernel is run over: elements, rows, or rows with a masked remainder if that is possible.
+enum class Over : uint8_t { Elements, Rows, PartialRows };
+
+NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated, Over over, const std::vector<native::LaneFetch>& fetches,
+                            Cache& from) {
     std::string key = key_of(program, repeated);
-    key += static_cast<char>(partial);
+    key += static_cast<char>(over);
     for (const native::LaneFetch& fetch : fetches) {
         key.append(reinterpret_cast<const char*>(&fetch.slot), sizeof fetch.slot);
         key += static_cast<char>(fetch.item), key += static_cast<char>(fetch.to_write);
@@ -257,7 +312,8 @@ NativeKernel* cached_kernel(const TileProgram& program, const uint8_t* repeated,
         known->second->references++;
         return known->second;
     }
-    NativeKernel* kernel = compile(program, repeated, partial, fetches, from);
+    NativeKernel* kernel = over == Over::Elements ? compile_pieces(program, repeated, from) : nullptr;
+    if (!kernel) kernel = compile(program, repeated, over == Over::PartialRows, fetches, from);
     if (!kernel) return nullptr;
     kernel->references = 2;
     from.bytes += kernel->size;
@@ -416,9 +472,9 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
                 all_repeated.insert(all_repeated.end(), repeated, repeated + program.slots.size());
             all_repeated.resize(folded.slots.size());
             for (size_t k = 0; k < program.outputs.size(); k++) variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
-            variant->kernel = cached_kernel(folded, all_repeated.data(), rows > 0, {}, kernels);
+            variant->kernel = cached_kernel(folded, all_repeated.data(), rows > 0 ? Over::PartialRows : Over::Rows, {}, kernels);
         } else {
-            variant->kernel = cached_kernel(program, repeated, false, {}, kernels);
+            variant->kernel = cached_kernel(program, repeated, Over::Elements, {}, kernels);
         }
     } catch (...) {
         delete variant;
@@ -463,7 +519,8 @@ static bool compile_rows(const TileProgram& program, NativeRowVariant& variant, 
         if (!variant.fetches) level.fetches.clear();
         rows.levels.push_back({nullptr, {}});
         if (level.program.steps.empty()) continue;
-        NativeKernel* kernel = cached_kernel(level.program, level.repeated.data(), variant.partial, level.fetches, kernels);
+        NativeKernel* kernel =
+            cached_kernel(level.program, level.repeated.data(), variant.partial ? Over::PartialRows : Over::Rows, level.fetches, kernels);
         if (!kernel) return false;
         variant.kernels.push_back(kernel);
         rows.levels.back().kernel = kernel;
@@ -510,6 +567,7 @@ int64_t native_kernel_count() {
 }
 
 int64_t native_frame(const NativeKernel& kernel, int64_t rows) {
+    if (!kernel.pieces.empty()) return kernel.frame;
     const size_t row = kernel.pointers * sizeof(char*) + kernel.memory.size() * kernel.copy_bytes();
     return kernel.frame + rows * static_cast<int64_t>(row) + static_cast<int64_t>(kernel.folds.size()) * native::fold_area;
 }
@@ -610,7 +668,22 @@ static void run_rows(const NativeKernel& kernel, char** pointers, int64_t rows, 
     if (folded) finish_folds(kernel, lanes, rows, n, rest, folded, folded_rows);
 }
 
+static void run_pieces(const NativeKernel& kernel, char** pointers, int64_t n, char* frame) {
+    char* at = frame;
+    for (const NativeKernel::Memory& each : kernel.between) at += kernel.block * each.item;
+    char** const own = reinterpret_cast<char**>(at);
+    char* const inner = at + ((kernel.pointers * sizeof(char*) + 63) & ~size_t{63});
+    copy_bytes(own, pointers, static_cast<int64_t>(kernel.pointers * sizeof(char*)));
+    at = frame;
+    for (const NativeKernel::Memory& each : kernel.between) own[each.slot] = at, at += kernel.block * each.item;
+    for (int64_t begin = 0; begin < n; begin += kernel.block) {
+        for (const NativeKernel* piece : kernel.pieces) run_rows(*piece, own, 1, std::min(kernel.block, n - begin), inner, nullptr, 1);
+        for (const NativeKernel::Memory& each : kernel.memory) own[each.slot] += kernel.block * each.item;
+    }
+}
+
 void run_native(const NativeKernel& kernel, char** pointers, int64_t n, char* frame, char* folded) {
+    if (!kernel.pieces.empty()) return run_pieces(kernel, pointers, n, frame);
     run_rows(kernel, pointers, 1, n, frame, folded, 1);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kernels/isa.h"
 #include "kernels/loop.h"
@@ -89,8 +90,9 @@ namespace native {
 
 struct LaneProgram;
 
-/// The steps as a lane program; false if some step has no native form.
-bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LaneProgram& result);
+/// The steps as a lane program; false if some step has no native form. `operations`: for each step, how many operations an element it
+/// adds to those of the steps before.
+bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LaneProgram& result, std::vector<int>* operations = nullptr);
 
 } // namespace native
 } // namespace kindling

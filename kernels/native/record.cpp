@@ -193,8 +193,9 @@ public:
     StepRecorder(const TileProgram& program, native::Recorder& lanes)
         : program_(program), lanes_(lanes), lane_of_(program.slots.size(), unset) {}
 
-    bool run() {
+    bool run(std::vector<int>* operations) {
         for (const TileStep& step : program_.steps) {
+            const int before = lanes_.operations();
             if (step.fold) {
                 const Combine combine = static_cast<Combine>(step.task.which);
                 if (!find_lane_fold(combine, step.task.type)) return false;
@@ -204,6 +205,7 @@ public:
             int lane = record(step);
             if (lane < 0) return false;
             lane_of_[static_cast<size_t>(step.out)] = lane;
+            if (operations) operations->push_back(lanes_.operations() - before);
         }
         for (size_t k = 0; k < program_.outputs.size(); k++) {
             int16_t slot = program_.outputs[k];
@@ -378,10 +380,10 @@ private:
 
 namespace kindling::native {
 
-bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LaneProgram& result) {
+bool record(const TileProgram& program, Isa isa, const uint8_t* repeated, LaneProgram& result, std::vector<int>* operations) {
     Recorder lanes(isa, repeated);
     isa_recorded::recorder = &lanes;
-    bool done = isa_recorded::StepRecorder(program, lanes).run();
+    bool done = isa_recorded::StepRecorder(program, lanes).run(operations);
     isa_recorded::recorder = nullptr;
     if (done) result = lanes.finish();
     result.slots = static_cast<int>(program.slots.size());

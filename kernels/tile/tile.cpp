@@ -1,4 +1,5 @@
 // kernels/tile/tile.cpp: from an expression to tile steps: primitives without code for a dtype run in a wider one.
+// Compiled for size.
 #include "kernels/tile/tile.h"
 
 #include <algorithm>

@@ -231,6 +231,44 @@ void test_past_cache() {
     }
 }
 
+/// A kernel of several functions is cut into loops over a block, and the cosine of x would share a loop with the sine. Where it goes to
+/// x's own memory, it is written when all have read x.
+void test_pieces() {
+    ExpressionBuilder builder;
+    Sym x = builder.input(DType::Float32), y = builder.input(DType::Float32);
+    Sym other = tanh(exp(sin(x) * y) * log1p(y * y)) - x;
+    builder.output(cos(x));
+    builder.output(other);
+    Expression expression = builder.finish();
+    constexpr int64_t n = 3 * 1024 + 37;
+    auto execute = [&](NativeMode mode, bool in_place) {
+        set_native(mode);
+        std::vector<float> a = ramp(n), b = ramp(n, -7), first_result(n), second(n);
+        int64_t stride = 4;
+        LoopOperand operands[] = {{in_place ? a.data() : first_result.data(), DType::Float32, &stride},
+                                  {second.data(), DType::Float32, &stride},
+                                  {a.data(), DType::Float32, &stride},
+                                  {b.data(), DType::Float32, &stride}};
+        int64_t size = n;
+        LoopKernel kernel;
+        kernel.expression = &expression;
+        kernel.ndim = 1;
+        kernel.sizes = &size;
+        kernel.output_count = kernel.input_count = 2;
+        kernel.operands = operands;
+        run(kernel);
+        second.insert(second.end(), operands[0].data == a.data() ? a.begin() : first_result.begin(),
+                      operands[0].data == a.data() ? a.end() : first_result.end());
+        return second;
+    };
+    const std::vector<float> want = execute(NativeMode::Off, false);
+    const int64_t before = native_kernel_count();
+    CHECK(execute(NativeMode::Always, false) == want);
+    CHECK(native_kernel_count() > before + 1);
+    CHECK(execute(NativeMode::Off, true) == want);
+    CHECK(execute(NativeMode::Always, true) == want);
+}
+
 void test_verifier() {
     using namespace native;
     uint8_t repeated[4] = {};
@@ -344,6 +382,7 @@ int main(int count, char** arguments) {
     test_threads();
     test_trace();
     test_past_cache();
+    test_pieces();
     test_verifier();
     test_many();
     return finish("test_native");
