@@ -49,14 +49,16 @@ void unpack_factors(const Unpacking& u, const char* LU, char* L, char* U, const 
     }
 }
 /// The permutation matrix that LAPACK's row exchanges make, of zeros before.
+void check_exchange(int32_t row, int64_t rows) {
+    KINDLING_CHECK(Runtime, row >= 1 && row <= rows,
+                   "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?");
+}
 void unpack_exchanges(const Unpacking& u, const int32_t* exchange, int64_t length, char* P, const char* one, int64_t item) {
     std::vector<int64_t> order(static_cast<size_t>(u.m));
     for (int64_t b = 0; b < u.count; b++, exchange += length, P += u.m * u.m * item) {
         for (int64_t j = 0; j < u.m; j++) order[static_cast<size_t>(j)] = j;
         for (int64_t j = 0; j < std::min(length, u.m); j++) { // more exchanges than rows there cannot be
-            KINDLING_CHECK(
-                Runtime, exchange[j] >= 1 && exchange[j] <= u.m,
-                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?");
+            check_exchange(exchange[j], u.m);
             std::swap(order[static_cast<size_t>(j)], order[static_cast<size_t>(exchange[j] - 1)]);
         }
         for (int64_t j = 0; j < u.m; j++) std::memcpy(P + (order[static_cast<size_t>(j)] * u.m + j) * item, one, static_cast<size_t>(item));
@@ -457,7 +459,13 @@ OPERATORS(factorizations) {
     declare("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
             "Tensor L, Tensor U)")({
         doc("P, L and U from what lu_factor gave"),
-        raises_by_value(),
+        raises_by_value(GIVEN(IntList LU_data_sizes, Tensor LU_pivots, bool unpack_pivots) {
+            if (!unpack_pivots) return;
+            const Tensor exchanges = contiguous(LU_pivots);
+            const int64_t rows = LU_data_sizes[LU_data_sizes.size() - 2];
+            for (int64_t i = 0; i < exchanges.numel(); i++)
+                if (i % exchanges.size(-1) < rows) check_exchange(exchanges.data_ptr<int32_t>()[i], rows);
+        }),
         in(space::Torch),
         kernel(
             [](KernelCall& call, const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {

@@ -92,12 +92,19 @@ void reads_bags(KernelCall& call, const Tensor& weight, const Tensor& indices, c
     call.costs(16 * indices.numel() * weight.size(1));
     call.runs_if_empty(); // values are checked all the same
 }
-/// Memory is written where `bags` says.
-void check_bags(const Array& bags, int64_t count) {
-    const auto* bag = bags.data_ptr<int64_t>();
-    for (int64_t i = 0; i < bags.numel(); i++)
+/// Memory is written where `bag` says, and read where `row` does. `counted`: all rows are, so the error says which one is wrong.
+void check_bags(const int64_t* bag, const int64_t* row, int64_t n, int64_t count, int64_t rows, bool counted) {
+    for (int64_t i = 0; i < n; i++)
         KINDLING_CHECK(Runtime, bag[i] >= (i ? bag[i - 1] : -1) && bag[i] < count, "embedding_bag: bags must ascend and be less than %ld",
                        count);
+    const int64_t* wrong = library::find_outside(row, n, rows);
+    KINDLING_CHECK(Runtime, !wrong || counted, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
+    KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row, *wrong,
+                   rows);
+}
+void check_bags(const Tensor& bags, const Tensor& indices, int64_t count, int64_t rows, bool counted) {
+    const Tensor bag = contiguous(bags), row = contiguous(indices);
+    check_bags(bag.data_ptr<int64_t>(), row.data_ptr<int64_t>(), row.numel(), count, rows, counted);
 }
 /// A row of a table of a half type as floats.
 void widen_row(const Array& table, int64_t row, float* to) {
@@ -237,7 +244,9 @@ OPERATORS(embedding) {
     });
     declare("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)")({
         doc("Scales down the rows that are looked up to a norm of at most max_norm"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor indices, IntList self_sizes) {
+            if (place_outside(indices, self_sizes[0])) fail_looked_up(checked_numel(self_sizes));
+        }),
         in(space::Torch),
         not_differentiable(),
         slice_by_slice(),
@@ -312,7 +321,9 @@ OPERATORS(embedding) {
     declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, "
             "int padding_idx, bool sparse, bool scale_grad_by_freq) -> Tensor")({
         doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"),
-        raises_by_value(),
+        raises_by_value(GIVEN(IntList weight_sizes, Tensor indices, Tensor bags, int64_t count, int64_t padding_idx) {
+            check_bags(bags, indices, count, weight_sizes[0], padding_idx < 0);
+        }),
         in(space::Hidden),
         no_out(),
         kernel(
@@ -332,13 +343,8 @@ OPERATORS(embedding) {
             [](int64_t padding_idx, const Array& weight, const Array& indices, const Array& bags, const Array& per_sample_weights,
                const Array& result, Workspace room) {
                 const int64_t n = indices.numel(), width = weight.size(1), count = result.size(0);
-                check_bags(bags, count);
-                const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>(),
-                           *wrong = library::find_outside(row, n, weight.size(0));
-                KINDLING_CHECK(Runtime, !wrong || padding_idx < 0,
-                               "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
-                KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row,
-                               *wrong, weight.size(0));
+                check_bags(bags.data_ptr<int64_t>(), indices.data_ptr<int64_t>(), n, count, weight.size(0), padding_idx < 0);
+                const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>();
                 // A sparse matrix of bags by rows times the table. Half types are summed as floats.
                 const DType wide = result.dtype();
                 const size_t item = item_size(wide);
@@ -395,7 +401,9 @@ OPERATORS(embedding) {
     declare("_embedding_bag_max(Tensor weight, Tensor indices, Tensor bags, Tensor sizes, "
             "int padding_idx) -> (Tensor values, Tensor rows)")({
         doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"),
-        raises_by_value(),
+        raises_by_value(GIVEN(IntList weight_sizes, Tensor indices, Tensor bags, IntList sizes_sizes) {
+            check_bags(bags, indices, checked_numel(sizes_sizes), weight_sizes[0], false);
+        }),
         in(space::Hidden),
         no_out(),
         kernel(
@@ -411,10 +419,8 @@ OPERATORS(embedding) {
             [](int64_t padding_idx, const Array& weight, const Array& indices, const Array& bags, const Array& values, const Array& rows,
                Workspace room) {
                 const int64_t n = indices.numel(), width = weight.size(1);
-                check_bags(bags, values.size(0));
-                const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>(),
-                           *wrong = library::find_outside(row, n, weight.size(0));
-                KINDLING_CHECK(Runtime, !wrong, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
+                check_bags(bags.data_ptr<int64_t>(), indices.data_ptr<int64_t>(), n, values.size(0), weight.size(0), false);
+                const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>();
                 const bool narrow = is_half(weight.dtype());
                 const auto find = [&]<class T>(T* value) {
                     int64_t filled = -1; // the bag that has a row already

@@ -310,7 +310,11 @@ OPERATORS(losses) {
             "SymInt ignore_index, Tensor total_weight) -> Tensor")({
         doc("The gradient of nll_loss; `shape` has the input's sizes"),
         linear(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor target, IntList shape_sizes, int64_t ignore_index) {
+            if (checked_numel(shape_sizes)) check_classes(target, shape_sizes[shape_sizes.size() > 1], ignore_index);
+        }),
+        refuses("torch.ops.aten.nll_loss_backward(torch.ones(()), torch.ones(2, 3), torch.tensor([0, 5]), None, 1, -100, torch.ones(()))",
+                "IndexError: Target 5 is out of bounds"),
         in(space::Hidden),
         composition([](const Tensor& grad_output, const Tensor& shape, const Tensor& target, const Tensor& weight, int64_t reduction,
                        int64_t ignore_index, const Tensor& total_weight) {
@@ -329,6 +333,7 @@ OPERATORS(losses) {
             KINDLING_CHECK(Runtime, single || target.size(0) == shape.size(0), "size mismatch (got input: %s, target: %s)",
                            str(shape.sizes()).c_str(), str(target.sizes()).c_str());
             if (!shape.numel()) return zeros(shape.sizes(), grad_output.dtype()); // all targets are ignored
+            if (!target.is_meta() && !batch_behind(target)) check_classes(target, shape.size(single ? 0 : 1), ignore_index);
             Tensor places = single ? reshape(target, {1}) : unsqueeze(target, 1);
             places = to(places, DType::Int64);
             Tensor ignored = eq(places, Scalar(ignore_index));
@@ -399,7 +404,8 @@ OPERATORS(losses) {
     declare("_cross_entropy_backward(Tensor grad, Tensor self, Tensor target, Tensor largest, Tensor log_sum, Tensor count, "
             "int reduction, SymInt ignore_index) -> Tensor")({
         doc("The gradient of _cross_entropy"),
-        raises_by_value(),
+        raises_by_value(
+            GIVEN(Tensor target, IntList self_sizes, int64_t ignore_index) { check_classes(target, self_sizes[1], ignore_index); }),
         in(space::Hidden),
         no_out(),
         not_differentiable(),

@@ -346,12 +346,8 @@ struct Alignment {
     int64_t label(int64_t b, int64_t s) const { return s % 2 == 0 ? blank : targets[starts[static_cast<size_t>(b)] + s / 2]; }
 };
 
-Alignment alignment(KernelCall& call, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,
-                    int64_t blank) {
-    KINDLING_CHECK(Runtime, log_probs.dim() == 3 && log_probs.numel() > 0, "log_probs tensor must not be empty");
-    KINDLING_CHECK(NotImplemented, log_probs.dtype() == DType::Float32 || log_probs.dtype() == DType::Float64,
-                   "\"ctc_loss_cpu\" not implemented for '%s'", scalar_type_name(log_probs.dtype()));
-    Alignment a{log_probs.size(0), log_probs.size(1), log_probs.size(2), 0, blank, 0, input_lengths.vec(), target_lengths.vec(), {}};
+Alignment alignment(IntList probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank) {
+    Alignment a{probs[0], probs[1], probs[2], 0, blank, 0, input_lengths.vec(), target_lengths.vec(), {}};
     KINDLING_CHECK(Runtime, blank >= 0 && blank < a.classes, "blank must be in label range");
     KINDLING_CHECK(Runtime, static_cast<int64_t>(a.inputs.size()) == a.batch, "input_lengths must be of size batch_size");
     KINDLING_CHECK(Runtime, static_cast<int64_t>(a.lengths.size()) == a.batch, "target_lengths must be of size batch_size");
@@ -380,14 +376,22 @@ Alignment alignment(KernelCall& call, const Tensor& log_probs, const Tensor& tar
                        "checking arguments for ctc_loss_cpu)",
                        a.longest, targets.size(1));
     a.width = 2 * a.longest + 1;
+    return a;
+}
+Alignment alignment(KernelCall& call, const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,
+                    int64_t blank) {
+    KINDLING_CHECK(Runtime, log_probs.dim() == 3 && log_probs.numel() > 0, "log_probs tensor must not be empty");
+    KINDLING_CHECK(NotImplemented, log_probs.dtype() == DType::Float32 || log_probs.dtype() == DType::Float64,
+                   "\"ctc_loss_cpu\" not implemented for '%s'", scalar_type_name(log_probs.dtype()));
+    Alignment a = alignment(log_probs.sizes(), targets, input_lengths, target_lengths, blank);
     call.reads(log_probs);
     call.reads(targets, DType::Int64);
     return a;
 }
 
-Alignment with_labels(const Alignment& rule, const Array& targets) {
+Alignment with_labels(const Alignment& rule, const int64_t* targets) {
     Alignment a = rule;
-    a.targets = targets.data_ptr<int64_t>();
+    a.targets = targets;
     for (int64_t b = 0; b < a.batch; b++)
         for (int64_t s = 0; s < a.lengths[static_cast<size_t>(b)]; s++) {
             int64_t label = a.label(b, 2 * s + 1);
@@ -746,7 +750,10 @@ OPERATORS(padding) {
     declare("_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
             "bool zero_infinity=False) -> (Tensor, Tensor)")({
         doc("Minus the log of the probability of each target over all alignments, and the forward variables"),
-        raises_by_value(),
+        raises_by_value(GIVEN(IntList log_probs_sizes, Tensor targets, IntList input_lengths, IntList target_lengths, int64_t blank) {
+            const Tensor labels = contiguous(to(targets, DType::Int64));
+            with_labels(alignment(log_probs_sizes, labels, input_lengths, target_lengths, blank), labels.data_ptr<int64_t>());
+        }),
         in(space::Torch),
         no_out(),
         kernel(
@@ -758,7 +765,7 @@ OPERATORS(padding) {
                 return a;
             },
             [](const Alignment& rule, const Array& probs, const Array& targets, const Array& loss, const Array& alpha) {
-                Alignment a = with_labels(rule, targets);
+                Alignment a = with_labels(rule, targets.data_ptr<int64_t>());
                 if (probs.dtype() == DType::Float64)
                     ctc_forward(a, probs.data_ptr<double>(), loss.data_ptr<double>(), alpha.data_ptr<double>());
                 else ctc_forward(a, probs.data_ptr<float>(), loss.data_ptr<float>(), alpha.data_ptr<float>());
@@ -773,7 +780,10 @@ OPERATORS(padding) {
     declare("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
             "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor")({
         doc("Gradient of _ctc_loss by the backward variables"),
-        raises_by_value(),
+        raises_by_value(GIVEN(IntList log_probs_sizes, Tensor targets, IntList input_lengths, IntList target_lengths, int64_t blank) {
+            const Tensor labels = contiguous(to(targets, DType::Int64));
+            with_labels(alignment(log_probs_sizes, labels, input_lengths, target_lengths, blank), labels.data_ptr<int64_t>());
+        }),
         in(space::Torch),
         no_out(),
         kernel(
@@ -788,7 +798,7 @@ OPERATORS(padding) {
             },
             [](const Alignment& rule, const Array& probs, const Array& targets, const Array& grad, const Array& loss, const Array& alpha,
                const Array& result, Workspace room) {
-                Alignment a = with_labels(rule, targets);
+                Alignment a = with_labels(rule, targets.data_ptr<int64_t>());
                 auto run = [&](auto zero) {
                     using T = decltype(zero);
                     ctc_backward(a, probs.data_ptr<T>(), grad.data_ptr<T>(), loss.data_ptr<T>(), alpha.data_ptr<T>(), room.as<T>(),

@@ -225,10 +225,46 @@ Search places(KernelCall& call, const Tensor& boundaries, const Tensor& values, 
     call.costs(values.numel() * 16);
     return {shared, right};
 }
+/// Where histc's bins begin and end.
+struct Binned {
+    double low, high;
+    bool alone; // around one number, which has the middle to itself
+};
+Binned binned(const Tensor& self, const Scalar& from, const Scalar& to) {
+    double low = from.to_double(), high = to.to_double();
+    if (low == high && self.numel()) {
+        low = kindling::min(self).item<double>();
+        high = kindling::max(self).item<double>();
+    }
+    // Around one number, by 1 each way. Where that is lost in rounding, it is alone.
+    const double integers = self.dtype() == DType::Float32 ? 0x1p24 : self.dtype() == DType::Float64 ? 0x1p53 : __builtin_inf();
+    const bool alone = low == high && std::fabs(low) > integers && std::fabs(low) < __builtin_inf();
+    if (low == high && !alone) {
+        low -= 1;
+        high += 1;
+    }
+    KINDLING_CHECK(Runtime, high - low < __builtin_inf() && low - high < __builtin_inf(), "range of [%g, %g] is not finite", low, high);
+    KINDLING_CHECK(Runtime, low < high || alone, "max must be larger than min");
+    return {low, high, alone};
+}
+void check_sorter(const int64_t* order, int64_t count, int64_t width) {
+    for (int64_t i = 0; i < count; i++)
+        KINDLING_CHECK(Runtime, order[i] >= 0 && order[i] < width, "torch.searchsorted(): sorter index out of range");
+}
+void check_sorter(const Tensor& sorter) {
+    if (!sorter.defined() || !sorter.dim()) return;
+    const Tensor order = contiguous(sorter);
+    check_sorter(order.data_ptr<int64_t>(), order.numel(), order.size(-1));
+}
+int64_t largest_counted(const int64_t* numbers, int64_t count) {
+    const int64_t high = library::largest_index(numbers, count);
+    KINDLING_CHECK(Runtime, high >= 0 || !count, "bincount only supports 1-d non-negative integral inputs.");
+    KINDLING_CHECK(Runtime, high < INT64_MAX, "bincount: an element of %ld is too large", high);
+    return high;
+}
 constexpr auto search = [](const Search& how, const Array& boundaries, const Array& values, const Array& sorter, const Array& result) {
     const int64_t* order = sorter.data_ptr<int64_t>();
-    for (int64_t i = 0; order && i < sorter.numel(); i++)
-        KINDLING_CHECK(Runtime, order[i] >= 0 && order[i] < sorter.size(-1), "torch.searchsorted(): sorter index out of range");
+    if (order) check_sorter(order, sorter.numel(), sorter.size(-1));
     int64_t width = boundaries.size(-1), rows = how.shared ? 1 : boundaries.numel() / std::max<int64_t>(width, 1),
             each = how.shared ? values.numel() : values.size(-1);
     if (!how.shared && width == 0) rows = values.numel() / each;
@@ -419,7 +455,7 @@ OPERATORS(sorting) {
     declare("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
             "str? side=None, Tensor? sorter=None) -> Tensor")({
         doc("Where values would go to keep a sequence sorted"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor sorter) { check_sorter(sorter); }),
         in(space::Torch),
         not_differentiable(),
         kernel([](KernelCall& call, const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<Text> side,
@@ -431,7 +467,7 @@ OPERATORS(sorting) {
     declare("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
             "str? side=None, Tensor? sorter=None) -> Tensor")({
         doc("Where a number would go to keep a sequence sorted"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor sorter) { check_sorter(sorter); }),
         in(space::Torch),
         not_differentiable(),
         kernel([](KernelCall& call, const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<Text> side,
@@ -509,7 +545,10 @@ OPERATORS(sorting) {
     });
     declare("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")({
         doc("How often each integer occurs, or the sum of the weights where it does"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self) {
+            const Tensor numbers = contiguous(to(self, DType::Int64));
+            largest_counted(numbers.data_ptr<int64_t>(), numbers.numel());
+        }),
         no_derivative(),
         shape_by_value(),
         no_out(),
@@ -526,9 +565,7 @@ OPERATORS(sorting) {
                 return Bins{minlength, weighted};
             },
             [](Bins& bins, KernelCall& call, const Array& x, const Array& weights) {
-                const int64_t high = library::largest_index(x.data_ptr<int64_t>(), x.numel());
-                KINDLING_CHECK(Runtime, high >= 0 || !x.numel(), "bincount only supports 1-d non-negative integral inputs.");
-                KINDLING_CHECK(Runtime, high < INT64_MAX, "bincount: an element of %ld is too large", high);
+                const int64_t high = largest_counted(x.data_ptr<int64_t>(), x.numel());
                 KINDLING_CHECK(Runtime, !bins.weighted || (weights.dim() == 1 && weights.numel() == x.numel()),
                                "weights should be 1-d and have the same length as input");
                 call.gives({std::max(bins.least, high + 1)}, bins.weighted ? weights.dtype() : DType::Int64).zeroed();
@@ -546,7 +583,7 @@ OPERATORS(sorting) {
     });
     declare("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")({
         doc("How many elements fall into each of `bins` equal bins between min and max"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self, Scalar min, Scalar max) { binned(self, min, max); }),
         not_differentiable(),
         slice_by_slice(),
         composition([](const Tensor& self, int64_t bins, const Scalar& min_, const Scalar& max_) {
@@ -555,21 +592,7 @@ OPERATORS(sorting) {
             KINDLING_CHECK(Runtime, bins > 0, "bins must be > 0");
             check_fits(min_, self.dtype());
             check_fits(max_, self.dtype());
-            double low = min_.to_double(), high = max_.to_double();
-            if (low == high && self.numel()) {
-                low = kindling::min(self).item<double>();
-                high = kindling::max(self).item<double>();
-            }
-            // Around one number, by 1 each way. Where that is lost in rounding, it has the middle to itself.
-            const double integers = self.dtype() == DType::Float32 ? 0x1p24 : self.dtype() == DType::Float64 ? 0x1p53 : __builtin_inf();
-            const bool alone = low == high && std::fabs(low) > integers && std::fabs(low) < __builtin_inf();
-            if (low == high && !alone) {
-                low -= 1;
-                high += 1;
-            }
-            KINDLING_CHECK(Runtime, high - low < __builtin_inf() && low - high < __builtin_inf(), "range of [%g, %g] is not finite", low,
-                           high);
-            KINDLING_CHECK(Runtime, low < high || alone, "max must be larger than min");
+            const auto [low, high, alone] = binned(self, min_, max_);
             // In the elements' dtype, rounded after each step, as PyTorch does: that decides which side of an edge an element is on.
             auto held = [&](double value) { return full({}, Scalar(value), self.dtype()); };
             Tensor x = reshape(self, {-1}), first = held(low), last = held(high);

@@ -331,7 +331,9 @@ OPERATORS(statistics) {
     declare("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, "
             "bool density=False) -> (Tensor hist, Tensor bin_edges)")({
         doc("How many elements fall in bins of equal width"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self, int64_t bins, std::optional<Span<double>> range) {
+            edges_of(reshape(self, {-1, 1}), {bins}, range, "histogram");
+        }),
         no_derivative(),
         slice_by_slice(),
         composition([](const Tensor& self, int64_t bins, std::optional<Span<double>> range, const Tensor& weight, bool density) {
@@ -343,7 +345,8 @@ OPERATORS(statistics) {
     declare("histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, "
             "bool density=False) -> (Tensor hist, Tensor[] bin_edges)")({
         doc("How many points, the rows of self, fall in cells of equal width along each dimension"),
-        raises_by_value(),
+        raises_by_value(
+            GIVEN(Tensor self, IntList bins, std::optional<Span<double>> range) { edges_of(self, bins, range, "histogramdd"); }),
         no_derivative(),
         no_out(),
         in(space::Torch | space::Method),
@@ -357,7 +360,9 @@ OPERATORS(statistics) {
     declare("histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, "
             "bool density=False) -> (Tensor hist, Tensor[] bin_edges)")({
         doc("histogramdd with as many cells along each dimension"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self, int64_t bins, std::optional<Span<double>> range) {
+            edges_of(self, Sizes(static_cast<size_t>(self.size(-1)), bins), range, "histogramdd");
+        }),
         no_derivative(),
         no_out(),
         in(space::Torch | space::Method),

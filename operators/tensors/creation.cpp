@@ -570,7 +570,9 @@ OPERATORS(creation) {
     declare("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor")({
         doc("Evenly spaced numbers between 0-d tensors"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor start, Tensor end, int64_t steps, DType dtype) {
+            linspace(start.item_scalar(), end.item_scalar(), steps, dtype, std::nullopt, Device{DeviceType::Meta}, std::nullopt);
+        }),
         out_decides(),
         flags(trait::OutKeepsShape),
         in(space::Torch),
@@ -584,7 +586,9 @@ OPERATORS(creation) {
     declare("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor")({
         doc("Evenly spaced numbers between 0-d tensors"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor start, Scalar end, int64_t steps, DType dtype) {
+            linspace(start.item_scalar(), end, steps, dtype, std::nullopt, Device{DeviceType::Meta}, std::nullopt);
+        }),
         out_decides(),
         flags(trait::OutKeepsShape),
         in(space::Torch),
@@ -598,7 +602,9 @@ OPERATORS(creation) {
     declare("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor")({
         doc("Evenly spaced numbers between 0-d tensors"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Scalar start, Tensor end, int64_t steps, DType dtype) {
+            linspace(start, end.item_scalar(), steps, dtype, std::nullopt, Device{DeviceType::Meta}, std::nullopt);
+        }),
         out_decides(),
         flags(trait::OutKeepsShape),
         in(space::Torch),

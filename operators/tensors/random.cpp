@@ -232,6 +232,19 @@ void check_deviations(const Tensor& std) {
     KINDLING_CHECK(Runtime, !std.numel() || ge(min(std), Scalar(0)).item<bool>(), "normal expects all elements of std >= 0.0");
 }
 
+void check_weights(const Tensor& self, int64_t samples, bool replacement) {
+    if (!replacement || samples == 1) {
+        KINDLING_CHECK(Runtime, all(logical_and(ge(self, Scalar(0)), isfinite(self))).item<bool>(),
+                       "probability tensor contains either `inf`, `nan` or element < 0");
+        KINDLING_CHECK(Runtime, !any(eq(sum(self, IntList({-1})), Scalar(0))).item<bool>(),
+                       "invalid multinomial distribution (sum of probabilities <= 0)");
+    } else { // sampling looks at them as it adds them up
+        const Tensor weights = contiguous(self);
+        library::multinomial_with_replacement(nullptr, weights.data(), weights.dtype(), self.dim() == 2 ? self.size(0) : 1, self.size(-1),
+                                              0, chosen(nullptr));
+    }
+}
+
 Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {
     KINDLING_CHECK(Runtime, self.dim() > 0 && self.dim() <= 2, "prob_dist must be 1 or 2 dim");
     KINDLING_CHECK(Runtime, is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: %s",
@@ -246,10 +259,7 @@ Tensor weights_sampled(const Tensor& self, int64_t samples, bool replacement, Ge
     sizes.push_back(samples);
     if (self.is_meta()) return make_tensor(sizes, DType::Int64, self.device());
     if (!replacement || samples == 1) {
-        KINDLING_CHECK(Runtime, all(logical_and(ge(self, Scalar(0)), isfinite(self))).item<bool>(),
-                       "probability tensor contains either `inf`, `nan` or element < 0");
-        KINDLING_CHECK(Runtime, !any(eq(sum(self, IntList({-1})), Scalar(0))).item<bool>(),
-                       "invalid multinomial distribution (sum of probabilities <= 0)");
+        check_weights(self, samples, replacement);
         if (self.numel() == 0) return make_tensor(sizes, DType::Int64);
         Tensor keys = exponential_(empty_like(self), 1, generator);
         keys = div(self, keys);
@@ -582,7 +592,7 @@ OPERATORS(random) {
         doc("Categories drawn with the weights in each row"),
         random_numbers(),
         not_differentiable(),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor self, int64_t num_samples, bool replacement) { check_weights(self, num_samples, replacement); }),
         batches([](const Tensor& self, int64_t num_samples, bool replacement, Generator* generator) {
             Mapped m({self});
             return m.wraps([&] {

@@ -92,6 +92,17 @@ struct Repeated {
     DType dtype;
     std::optional<int64_t> size; // of the result, as the caller says
 };
+/// How many there are of all. `wanted`: how many the caller says.
+int64_t total_of(const int64_t* counts, int64_t n, std::optional<int64_t> wanted) {
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        KINDLING_CHECK(Runtime, counts[i] >= 0, "repeats can not be negative");
+        KINDLING_CHECK(Runtime, !__builtin_add_overflow(total, counts[i], &total),
+                       "repeat_interleave: the repeats add up to more than 64 bits hold");
+    }
+    KINDLING_CHECK(Runtime, wanted.value_or(total) == total, "allocated size does not match required size");
+    return total;
+}
 
 /// Splits a joined gradient again.
 std::vector<Tensor> parted(const Tensor& grad, TensorList shapes, int64_t dim) {
@@ -551,7 +562,10 @@ OPERATORS(shaping) {
     });
     declare("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor")({
         doc("0 repeated repeats[0] times, 1 repeats[1] times, and so on"),
-        raises_by_value(),
+        raises_by_value(GIVEN(Tensor repeats, std::optional<int64_t> output_size) {
+            const Tensor counts = contiguous(to(repeats, DType::Int64));
+            if (counts.numel()) total_of(counts.data_ptr<int64_t>(), counts.numel(), output_size);
+        }),
         in(space::Torch),
         not_differentiable(),
         shape_by_value(),
@@ -567,14 +581,7 @@ OPERATORS(shaping) {
                 return Repeated{repeats.dtype(), output_size};
             },
             [](Repeated& r, KernelCall& call, const Array& repeats) {
-                const auto* counts = repeats.data_ptr<int64_t>();
-                int64_t total = 0;
-                for (int64_t i = 0; i < repeats.numel(); i++) {
-                    KINDLING_CHECK(Runtime, counts[i] >= 0, "repeats can not be negative");
-                    KINDLING_CHECK(Runtime, !__builtin_add_overflow(total, counts[i], &total),
-                                   "repeat_interleave: the repeats add up to more than 64 bits hold");
-                }
-                KINDLING_CHECK(Runtime, r.size.value_or(total) == total, "allocated size does not match required size");
+                const int64_t total = total_of(repeats.data_ptr<int64_t>(), repeats.numel(), r.size);
                 if (!r.size) call.gives({total}, r.dtype).computed_in(DType::Int64);
             },
             [](const Repeated&, const Array& repeats, const Array& result) {

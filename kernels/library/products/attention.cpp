@@ -1,4 +1,5 @@
 // kernels/library/products/attention.cpp: blocks of queries and keys, forward and backward.
+// Compiled for size.
 #include "kernels/library/products/attention.h"
 
 #include <limits>
