@@ -55,6 +55,7 @@ private:
     bool by_facts(uint32_t a, uint32_t b, int64_t c, int depth);
     bool by_making(uint32_t a, uint32_t b, int64_t c, int depth);
     bool fits(uint32_t sum, int depth);
+    bool lessens(uint32_t difference, int depth);
     bool ask(uint32_t a, uint32_t b, int64_t c) {
         budget_ = 100;
         assumed_.clear();
@@ -119,6 +120,12 @@ bool Decider::fits(uint32_t sum, int depth) {
     return at_most(x, 0, far, depth + 1) || by_facts(0, sum, far, depth + 1);
 }
 
+/// Whether the difference x - y takes from x, and does not wrap.
+bool Decider::lessens(uint32_t difference, int depth) {
+    const uint32_t x = node(difference).input[0], y = node(difference).input[1];
+    return at_most(0, y, 0, depth + 1) && at_most(y, 0, far, depth + 1) && at_most(0, x, far, depth + 1);
+}
+
 bool Decider::at_most(uint32_t a, uint32_t b, int64_t c, int depth) {
     if (c < -2 * far || c > 2 * far) return false;
     if (constant(a)) {
@@ -177,6 +184,9 @@ bool Decider::by_making(uint32_t a, uint32_t b, int64_t c, int depth) {
         case Op::Add:
             if (constant(y) && value(y) >= -far && value(y) <= far && again(x, b, c - value(y)) && fits(a, depth)) return true;
             break;
+        case Op::Sub:
+            if (again(x, b, c) && lessens(a, depth)) return true;
+            break;
         case Op::Phi:
             if (each(a, true)) return true;
             break;
@@ -223,6 +233,9 @@ bool Decider::by_making(uint32_t a, uint32_t b, int64_t c, int depth) {
         switch (made.op) {
         case Op::Add:
             if (constant(y) && value(y) >= -far && value(y) <= far && again(a, x, c + value(y)) && fits(b, depth)) return true;
+            break;
+        case Op::Sub:
+            if (a == 0 && again(y, x, c) && lessens(b, depth)) return true;
             break;
         case Op::Phi:
             if (each(b, false)) return true;

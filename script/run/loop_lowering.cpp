@@ -106,7 +106,7 @@ private:
             case TypeKind::Int:
                 made.kind = Abstract::Int;
                 made.word = b_.parameter(ScalarType::I64);
-                if (!facts_[i].sizes.empty()) made.word = size_numbered(facts_[i].sizes[0], made.word);
+                if (!facts_[i].sizes.empty()) made.word = number_of_size(facts_[i], made.word);
                 break;
             case TypeKind::Float:
                 made.kind = Abstract::Float;
@@ -160,6 +160,12 @@ private:
             held_.push_back(held);
             kept_.push_back(i);
         }
+    }
+    /// A number that is a size and a constant.
+    Word number_of_size(const TensorFacts& facts, Word given) {
+        if (!facts.plus) return size_numbered(facts.sizes[0], given);
+        const Word size = size_numbered(facts.sizes[0], b_.binary(scalar::Op::Add, given, b_.integer(-facts.plus)));
+        return b_.binary(scalar::Op::Add, size, b_.integer(facts.plus));
     }
     /// The first size of a number stands for all.
     Word size_numbered(int number, Word size) {
@@ -255,16 +261,21 @@ private:
         const bool counts = !(forever && forever->integer() == INT64_MAX);
         const scalar::Variable trip = b_.variable(ScalarType::I64), goes_on = b_.variable(ScalarType::Bool);
         Word begin = b_.integer(0), limit = most.word;
-        if (outermost && first_) { // what is known of them is said by a condition, which always holds
-            const scalar::Block known = b_.block(), never = b_.block();
-            b_.branch(b_.binary(scalar::Op::And, b_.binary(scalar::Op::Ge, first_, begin), b_.binary(scalar::Op::Le, last_, limit)), known,
-                      never);
-            b_.seal(known);
+        if (outermost) { // what is known is said by a condition, which always holds
+            Word known = b_.boolean(true);
+            const auto and_also = [&](scalar::Op op, Word a, Word b) { known = b_.binary(scalar::Op::And, known, b_.binary(op, a, b)); };
+            for (const Word size : sizes_)
+                and_also(scalar::Op::Ge, size, b_.integer(0)), and_also(scalar::Op::Le, size, b_.integer(most_rounds));
+            if (counts) and_also(scalar::Op::Le, limit, b_.integer(most_rounds));
+            if (first_) and_also(scalar::Op::Ge, first_, begin), and_also(scalar::Op::Le, last_, limit);
+            const scalar::Block then = b_.block(), never = b_.block();
+            b_.branch(known, then, never);
+            b_.seal(then);
             b_.seal(never);
             b_.enter(never);
             b_.leave(0);
-            b_.enter(known);
-            begin = first_, limit = last_;
+            b_.enter(then);
+            if (first_) begin = first_, limit = last_;
         }
         b_.set(trip, begin);
         b_.set(goes_on, begins.word);

@@ -201,13 +201,28 @@ DType listed(TypeRef type) {
                                           : DType::None;
 }
 
-int size_of_which(const Value* number, const std::vector<const Value*>& inputs, int64_t& dim) {
+/// The input whose size at a constant dimension a number is, or -1, and the dimension.
+/// `plus`: what it has more than the size.
+static int size_of_which(const Value* number, const std::vector<const Value*>& inputs, int64_t& dim, int64_t& plus) {
     const Node* node = number->node;
+    const auto integer = [&](size_t input) -> const Item* {
+        const Item* constant = constant_of(node->inputs[input]);
+        return constant && constant->is(Item::Tag::Int) && std::abs(constant->integer()) < 1 << 20 ? constant : nullptr;
+    };
+    const auto of = [&](size_t input, int64_t more) {
+        const int which = size_of_which(node->inputs[input], inputs, dim, plus);
+        plus += more;
+        return which;
+    };
+    if (node->is("aten::sub") && node->inputs.size() == 2 && integer(1)) return of(0, -integer(1)->integer());
+    if (node->is("aten::add") && node->inputs.size() == 2 && integer(1)) return of(0, integer(1)->integer());
+    if (node->is("aten::__range_length") && integer(0) && integer(2) && integer(2)->integer() == 1) return of(1, -integer(0)->integer());
     const bool length = node->is("aten::len");
     if (!(length || (node->is("aten::size") && node->inputs.size() == 2))) return -1;
     const Item* constant = length ? nullptr : constant_of(node->inputs[1]);
     if (!length && !(constant && constant->is(Item::Tag::Int))) return -1;
     dim = length ? 0 : constant->integer();
+    plus = 0;
     const auto at = std::find(inputs.begin(), inputs.end(), node->inputs[0]);
     return at == inputs.end() || !(*at)->type->is(TypeKind::Tensor) ? -1 : static_cast<int>(at - inputs.begin());
 }
@@ -269,7 +284,7 @@ LoopReport NativeLoop::report() {
 bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     const Item* forever = constant_of(loop_->inputs[0]);
     const int64_t rounds = most_ == SIZE_MAX ? (forever ? forever->integer() : 0) : inputs[most_]->integer();
-    if (rounds <= 0) return false;
+    if (rounds <= 0 || (rounds > most_rounds && !(most_ == SIZE_MAX && rounds == INT64_MAX))) return false;
     if (thread_state.include & ~thread_state.exclude & key::watching) return false;
     if (kernels_were_added()) // somebody's kernel for one of these operators is what has to run
         for (const kindling::Operator* op : operators_)
@@ -284,6 +299,9 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     const auto tell = [&](int64_t part) { key.push_back(static_cast<char>(part)); };
     tell(static_cast<int64_t>(default_dtype()));
     std::vector<int64_t> sizes; // different ones
+    const auto number_of = [&](int64_t at) {
+        return static_cast<int>(rows_ && sizes[static_cast<size_t>(at)] > longest_row ? -1 - at : at);
+    };
     bool apart = true;
     for (size_t i = 0; i < inputs_.size(); i++) {
         if (inputs_[i]->type->is(TypeKind::List)) {
@@ -308,10 +326,10 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         tell(impl->ndim * 2 + known.unit);
         for (int d = 0; d < impl->ndim; d++) {
             const int64_t size = impl->sizes()[static_cast<size_t>(d)];
+            if (size > most_rounds) return false;
             auto at = std::find(sizes.begin(), sizes.end(), size);
             if (at == sizes.end()) at = sizes.insert(sizes.end(), size);
-            const int number = static_cast<int>(at - sizes.begin());
-            known.sizes.push_back(rows_ && size > longest_row ? -1 - number : number);
+            known.sizes.push_back(number_of(at - sizes.begin()));
             tell(known.sizes.back());
         }
         const Extent extent = extent_of(impl);
@@ -322,14 +340,20 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     }
     for (size_t i = 0; i < inputs_.size(); i++) {
         if (!inputs_[i]->type->is(TypeKind::Int)) continue;
-        int64_t dim = 0;
-        const int of = size_of_which(inputs_[i], inputs_, dim);
+        int64_t dim = 0, plus = 0;
+        const int of = size_of_which(inputs_[i], inputs_, dim, plus);
         const Tensor* tensor = of < 0 ? nullptr : &tensors[static_cast<size_t>(of)];
-        if (!tensor || !tensor->defined()) continue;
-        if (dim < 0) dim += tensor->dim();
-        if (dim < 0 || dim >= tensor->dim() || tensor->size(dim) != inputs[i]->integer()) continue;
-        facts[i].sizes.push_back(facts[static_cast<size_t>(of)].sizes[static_cast<size_t>(dim)]);
+        if (tensor && tensor->defined()) {
+            if (dim < 0) dim += tensor->dim();
+            if (dim < 0 || dim >= tensor->dim() || tensor->size(dim) + plus != inputs[i]->integer()) continue;
+            facts[i].sizes.push_back(facts[static_cast<size_t>(of)].sizes[static_cast<size_t>(dim)]);
+            facts[i].plus = plus;
+        } else if (const auto at = std::find(sizes.begin(), sizes.end(), rounds); i == most_ && at != sizes.end()) {
+            // As many rounds as a tensor has elements along a dimension, wherever the number comes from.
+            facts[i].sizes.push_back(number_of(at - sizes.begin()));
+        } else continue;
         tell(static_cast<int64_t>(1 + i)); // and its number is that of the size
+        tell(facts[i].sizes[0]);
     }
     tell(apart);
     std::shared_ptr<LoweredLoop> lowered;

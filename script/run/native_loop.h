@@ -56,10 +56,12 @@ struct TensorFacts {
     int ndim;
     bool unit; // the last stride is 1
     // Equal sizes, of any tensors, have equal numbers; below 0 where a row is too long to be computed with (`uses_rows`). A number that was
-    // read from a size before the loop, and is that size still, has one as well.
+    // read from a size before the loop, or made of one and a constant, and is that still, has one as well.
     std::vector<int> sizes;
+    int64_t plus = 0; // what such a number has more than the size
 };
 inline constexpr int64_t longest_row = 256;
+inline constexpr int64_t most_rounds = int64_t{1} << 60; // and elements along a dimension: sums of these do not wrap
 
 /// Whether a predicate holds for any node in the blocks of one, at any depth.
 template <class F> bool any_inside(const Node* outer, F holds) {
@@ -71,9 +73,6 @@ template <class F> bool any_inside(const Node* outer, F holds) {
 
 /// Whether a loop computes with rows of tensors (`a[i, :]`), not with elements alone: then sizes are looked at.
 bool uses_rows(const Node* loop);
-
-/// The input whose size at a constant dimension a number is, or -1, and the dimension.
-int size_of_which(const Value* number, const std::vector<const Value*>& inputs, int64_t& dim);
 
 /// Lowers a loop for tensors like these, in the order of `inputs`; others have no facts. `apart`: no two share memory.
 LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs, const std::vector<TensorFacts>& facts, bool apart);

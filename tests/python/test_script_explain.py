@@ -5,7 +5,7 @@ import kindling as torch
 
 NOT_YET = "it has not run long enough"
 TOGETHER = "not every access to what is written has an index that is another one in each round"
-CHECKED = "an index is not proved to fit (line 4)"       # the tensor whose size is counted is no part of the loop
+CHECKED = "an index is not proved to fit (line 4)"
 # A loop over i of x, y (float64 but for those that say otherwise), z (int64) and n: what is said of lanes, of threads.
 LOOPS = {
     "plain": ("y[i] = x[i] * 2", "", ""),
@@ -14,13 +14,13 @@ LOOPS = {
     "recurrence": ("if i > 0:\n            y[i] = float(y[i - 1]) * 0.5", "what a round writes may be what the next ones read or write", TOGETHER),
     "chosen": ("y[i] = x[int(z[i])]", "an element is chosen by another element", CHECKED),
     "all in one": ("y[0] = x[i]", "all rounds write to one element", TOGETHER),
-    "division": ("z[i] = int(z[i]) // 3 + i % 7", "ints are divided", CHECKED),
+    "division": ("z[i] = int(z[i]) // 3 + i % 7", "ints are divided", ""),
     "call": ("y[i] = math.exp(float(x[i]))", "a call of exp", ""),
     "raise": ("if bool(x[i] < 0.0):\n            raise ValueError('negative')\n        y[i] = 1.0", "it is no for that runs to its end", "an exception may be raised (line 5)"),
     "break": ("if bool(x[i] < 0.0):\n            break\n        y[i] = 1.0", "it is no for that runs to its end", "it may end early"),
-    "guess": ("y[i] = x[i]", "", CHECKED),
-    "while": ("k = int(z[i])\n        while k < 9:\n            k += 1\n        z[i] = k", "it is no for that runs to its end; how often a loop inside runs is another number in each round", CHECKED),
-    "inside": ("for k in range(int(z[i])):\n            y[i] += 1.0", "all rounds write to one element; how often a loop inside runs is another number in each round", CHECKED),
+    "guess": ("y[i] = x[i]", "", ""),
+    "while": ("k = int(z[i])\n        while k < 9:\n            k += 1\n        z[i] = k", "it is no for that runs to its end; how often a loop inside runs is another number in each round", ""),
+    "inside": ("for k in range(int(z[i])):\n            y[i] += 1.0", "all rounds write to one element; how often a loop inside runs is another number in each round", ""),
 }
 
 
@@ -49,6 +49,36 @@ def f(x, y, z, n: int):
     assert told.threads[at] == threads or (threads == "" and told.threads[at] in ("it is over sooner than threads are woken", "there is one thread"))
     said = str(told).split("\n")[-len(told.loops) + at]
     assert said.startswith(f"loop at line {told.lines[at]}: machine code; {'not in lanes: ' + lanes if lanes else 'in lanes'}; "), said
+
+
+# Loops over a, b (matrices) and n: indices that fit because a counter ends before a size.
+FITTING = {
+    "stencil": ("for i in range(1, x.size(0) - 1):\n        y[i] = float(x[i - 1]) + float(x[i + 1])", ""),
+    "ahead": ("m = len(x)\n    for i in range(m - 3):\n        y[i + 2] = float(x[i]) + float(x[i + 3])", ""),
+    "reversed": ("m = x.size(0)\n    for i in range(m):\n        y[i] = x[m - 1 - i]", ""),
+    "reversed within": ("for i in range(n):\n        y[n - 1 - i] = float(x[i])", "not every access to what is written has an index that is another one in each round"),
+    "too far": ("for i in range(x.size(0) - 2):\n        y[i] = float(x[i + 3]) if i < 100 else 0.0", "an index is not proved to fit (line 3)"),
+    "grid": ("for i in range(1, a.size(0) - 1):\n        for j in range(1, a.size(1) - 1):\n            b[i, j] = float(a[i - 1, j]) + float(a[i, j + 1])", ""),
+}
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_indices_that_fit(name):
+    import torch as reference
+    body, why = FITTING[name]
+    text = f"def f(x, y, a, b, n: int):\n    {body}\n"
+    results = []
+    for module in (torch, reference):
+        x, a = module.arange(2000.) * 37 % 101, module.arange(3600.).reshape(60, 60) * 37 % 101
+        given = x, module.zeros(2000), a, module.zeros(60, 60), 2000
+        if module is torch:
+            threads = explained(text, *given).threads
+            # A loop inside has its own line, which says nothing until it runs by itself.
+            assert (why in threads) if why else any(each in ("", "it is over sooner than threads are woken", "there is one thread") for each in threads), threads
+        else:
+            module.jit.CompilationUnit(text).f(*given)
+        results.append((given[1].tolist(), given[3].tolist()))
+    assert results[0] == results[1]
 
 
 DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool")
