@@ -264,35 +264,35 @@ NativeKernel* compile_pieces(const TileProgram& program, const uint8_t* repeated
                 release(kernel, into);
                 return nullptr;
             }
-            piece->references = 1;
             kernel->pieces.push_back(piece);
+            piece->references = 1;
             kernel->size += piece->size;
         }
+        std::vector<uint8_t> known(program.slots.size(), 0);
+        int64_t bytes = 0; // an element's
+        for (int16_t slot : parts.between) {
+            const uint8_t item = program.slots[static_cast<size_t>(slot)].item_size;
+            kernel->between.push_back({slot, item, false});
+            known[static_cast<size_t>(slot)] = 1;
+            bytes += item;
+        }
+        for (const NativeKernel* piece : kernel->pieces)
+            for (const NativeKernel::Memory& memory : piece->memory) {
+                uint8_t& seen = known[static_cast<size_t>(memory.slot)];
+                if (!seen) kernel->memory.push_back(memory);
+                seen = 1;
+            }
+        constexpr int64_t most_bytes = 1 << 13; // a fourth of the first cache
+        kernel->block = 1024;
+        while (kernel->block > 256 && kernel->block * bytes > most_bytes) kernel->block /= 2;
+        int64_t inner = 0;
+        for (const NativeKernel* piece : kernel->pieces) inner = std::max(inner, native_frame(*piece));
+        const auto own = static_cast<int64_t>((kernel->pointers * sizeof(char*) + 63) & ~size_t{63});
+        kernel->frame = kernel->block * bytes + own + inner;
     } catch (...) {
         release(kernel, into);
         throw;
     }
-    std::vector<uint8_t> known(program.slots.size(), 0);
-    int64_t bytes = 0; // an element's
-    for (int16_t slot : parts.between) {
-        const uint8_t item = program.slots[static_cast<size_t>(slot)].item_size;
-        kernel->between.push_back({slot, item, false});
-        known[static_cast<size_t>(slot)] = 1;
-        bytes += item;
-    }
-    for (const NativeKernel* piece : kernel->pieces)
-        for (const NativeKernel::Memory& memory : piece->memory) {
-            uint8_t& seen = known[static_cast<size_t>(memory.slot)];
-            if (!seen) kernel->memory.push_back(memory);
-            seen = 1;
-        }
-    constexpr int64_t most_bytes = 1 << 13; // a fourth of the first cache
-    kernel->block = 1024;
-    while (kernel->block > 256 && kernel->block * bytes > most_bytes) kernel->block /= 2;
-    int64_t inner = 0;
-    for (const NativeKernel* piece : kernel->pieces) inner = std::max(inner, native_frame(*piece));
-    const auto own = static_cast<int64_t>((kernel->pointers * sizeof(char*) + 63) & ~size_t{63});
-    kernel->frame = kernel->block * bytes + own + inner;
     return kernel;
 }
 
