@@ -822,6 +822,15 @@ template <class V> KINDLING_INLINE V expm1f(const V& x) {
 /// the sine. The second half of a turn is the negated first one: with look-ups in tables of 16 numbers it needs no sign.
 /// Whoever needs both (a derivative) shares all but the last sum.
 inline constexpr float largest_usual_angle = 1024.0f;
+constexpr bool quarter_turns_agree() {
+    using namespace coefficients;
+    for (int k = 0; k < 16; k++)
+        if (sinf_eighth[(k + 4) & 15] != cosf_eighth[k] || cosf_eighth[(k + 4) & 15] != -sinf_eighth[k]) return false;
+    for (int k = 0; k < 8; k++)
+        if (sinf_eighth_rest[(k + 4) & 7] != cosf_eighth_rest[k] || cosf_eighth_rest[(k + 4) & 7] != sinf_eighth_rest[k]) return false;
+    return true;
+}
+static_assert(quarter_turns_agree()); // so the cosine reads what the sine does
 template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V& x) {
     using namespace coefficients;
     V a = absolute(x);
