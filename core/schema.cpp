@@ -283,7 +283,8 @@ void check_values(const Operator& op, const Value* arguments) {
     for (const std::string& name : parameter_names(check->given)) {
         const int at = op.schema->find(name.data(), name.size()), sized = argument_before(*op.schema, name, "_sizes"),
                   typed = argument_before(*op.schema, name, "_dtype");
-        if (at < 0 && sized < 0 && typed < 0 && op.form == Form::Out) return; // linspace's out= form has no dtype: the call itself checks
+        if (at < 0 && sized < 0 && typed < 0 && op.form == Form::Out)
+            return; // out= forms lack what the target decides: the call itself checks
         KINDLING_CHECK(Internal, count < 8 && (at >= 0 || sized >= 0 || typed >= 0),
                        "aten::%s: a check of values asks for '%s', which it does not have", op.name(), name.c_str());
         Value& v = given[count++];

@@ -2,6 +2,8 @@
 // Compiled for calls.
 #include "operators/forms.h"
 
+#include <algorithm>
+
 #include "core/dispatch.h"
 #include "generated/functions.h"
 #include "operators/cached.h"
@@ -315,6 +317,15 @@ void out_kernel(const Operator& op, Value* arguments, Value* results) {
     // Nobody lets go of results of a call that raises, so they are made when nothing can raise any more.
     for (size_t i = 0; i < count; i++) results[i] = Value::own(Tensor::share(arguments[first + i].tensor));
     given.count = 0;
+}
+
+bool has_row_strides(IntList sizes, IntList strides) {
+    int64_t step = 1; // -1: more than 64 bits hold
+    for (size_t d = sizes.size(); d-- > 0;) {
+        if (strides[d] != step) return false;
+        if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[d], 1), &step)) step = -1;
+    }
+    return true;
 }
 
 } // namespace kindling

@@ -29,6 +29,8 @@ void run_inplace(const Operator& op, Kernel kernel, Value* arguments, Value* res
 /// For a body with trait::WritesCopy: whether it runs as the in-place form and may write to self, once; not where something
 /// that it still `reads` shares memory with self. Nothing else of self is read from then on.
 bool writes_in_place(const Tensor& self, std::initializer_list<Tensor> reads);
+/// Whether strides are those of a fresh tensor in rows, also where a dimension has size 1.
+bool has_row_strides(IntList sizes, IntList strides);
 /// A copy with self's strides and offset: a place in the one is the same place in the other.
 Tensor clone_with_strides(const Tensor& self);
 

@@ -49,14 +49,7 @@ KernelCall::Result& KernelCall::Result::like(const Tensor& tensor) {
 }
 
 KernelCall::Result& KernelCall::Result::preserves(const Tensor& tensor) {
-    const TensorImpl& of = *tensor.impl();
-    bool rows = of.contiguous; // and dimensions of size 1 have the strides of a fresh tensor, too
-    int64_t step = 1;
-    for (int d = of.ndim; d-- > 0 && rows;) {
-        rows = of.shape[of.ndim + d] == step;
-        step *= of.shape[d] > 1 ? of.shape[d] : 1;
-    }
-    if (rows) return *this;
+    if (has_row_strides(tensor.sizes(), tensor.strides())) return *this;
     return laid_out(preserved_strides(tensor.sizes(), tensor.strides(), tensor.impl()->non_overlapping_dense));
 }
 

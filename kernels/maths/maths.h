@@ -817,11 +817,7 @@ template <class V> KINDLING_INLINE V expm1f(const V& x) {
     return choose(absolute(x) < 1e-8f, x, result);
 }
 
-/// Sine or cosine of an angle that is not large. The angle minus k pi/8 is r + low. sin(k pi/8 + r) is the table's sine
-/// plus r times the cosine, as a sum of two floats, plus small terms; cos(k pi/8 + r) is the table's cosine minus r times
-/// the sine. The second half of a turn is the negated first one: with look-ups in tables of 16 numbers it needs no sign.
-/// Whoever needs both (a derivative) shares all but the last sum.
-inline constexpr float largest_usual_angle = 1024.0f;
+/// Whether the tables of sines and cosines are the same a quarter of a turn apart: so the cosine reads what the sine does.
 constexpr bool quarter_turns_agree() {
     using namespace coefficients;
     for (int k = 0; k < 16; k++)
@@ -830,7 +826,13 @@ constexpr bool quarter_turns_agree() {
         if (sinf_eighth_rest[(k + 4) & 7] != cosf_eighth_rest[k] || cosf_eighth_rest[(k + 4) & 7] != sinf_eighth_rest[k]) return false;
     return true;
 }
-static_assert(quarter_turns_agree()); // so the cosine reads what the sine does
+static_assert(quarter_turns_agree());
+
+/// Sine or cosine of an angle that is not large. The angle minus k pi/8 is r + low. sin(k pi/8 + r) is the table's sine
+/// plus r times the cosine, as a sum of two floats, plus small terms; cos(k pi/8 + r) is the table's cosine minus r times
+/// the sine. The second half of a turn is the negated first one: with look-ups in tables of 16 numbers it needs no sign.
+/// Whoever needs both (a derivative) shares all but the last sum.
+inline constexpr float largest_usual_angle = 1024.0f;
 template <bool Cosine, class V> KINDLING_INLINE Usual<V> sine_or_cosine(const V& x) {
     using namespace coefficients;
     V a = absolute(x);

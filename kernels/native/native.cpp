@@ -52,7 +52,8 @@ public:
     std::vector<Memory> between{};
     int64_t block = 0; // elements
 
-    size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; } // of each memory, for the remainder
+    size_t pointer_bytes() const { return (pointers * sizeof(char*) + 63) & ~size_t{63}; } // of one row, in whole cache lines
+    size_t copy_bytes() const { return folds.empty() ? 64 : fold_lanes_bytes; }            // of each memory, for the remainder
 };
 
 struct NativeVariant {
@@ -287,8 +288,7 @@ NativeKernel* compile_pieces(const TileProgram& program, const uint8_t* repeated
         while (kernel->block > 256 && kernel->block * bytes > most_bytes) kernel->block /= 2;
         int64_t inner = 0;
         for (const NativeKernel* piece : kernel->pieces) inner = std::max(inner, native_frame(*piece));
-        const auto own = static_cast<int64_t>((kernel->pointers * sizeof(char*) + 63) & ~size_t{63});
-        kernel->frame = kernel->block * bytes + own + inner;
+        kernel->frame = kernel->block * bytes + static_cast<int64_t>(kernel->pointer_bytes()) + inner;
     } catch (...) {
         release(kernel, into);
         throw;
@@ -672,7 +672,7 @@ static void run_pieces(const NativeKernel& kernel, char** pointers, int64_t n, c
     char* at = frame;
     for (const NativeKernel::Memory& each : kernel.between) at += kernel.block * each.item;
     char** const own = reinterpret_cast<char**>(at);
-    char* const inner = at + ((kernel.pointers * sizeof(char*) + 63) & ~size_t{63});
+    char* const inner = at + kernel.pointer_bytes();
     copy_bytes(own, pointers, static_cast<int64_t>(kernel.pointers * sizeof(char*)));
     at = frame;
     for (const NativeKernel::Memory& each : kernel.between) own[each.slot] = at, at += kernel.block * each.item;

@@ -205,6 +205,11 @@ constexpr auto ones_on_diagonal = [](const Array& one, const Array& result) {
     }
 };
 
+/// What linspace raises because of its numbers: its rule needs no memory.
+void check_spaced(const Scalar& start, const Scalar& end, int64_t steps, DType dtype) {
+    linspace(start, end, steps, dtype, std::nullopt, Device{DeviceType::Meta}, std::nullopt);
+}
+
 } // namespace
 } // namespace kindling
 
@@ -571,7 +576,7 @@ OPERATORS(creation) {
             "Device? device=None, bool? pin_memory=None) -> Tensor")({
         doc("Evenly spaced numbers between 0-d tensors"),
         raises_by_value(GIVEN(Tensor start, Tensor end, int64_t steps, DType dtype) {
-            linspace(start.item_scalar(), end.item_scalar(), steps, dtype, std::nullopt, Device{DeviceType::Meta}, std::nullopt);
+            check_spaced(start.item_scalar(), end.item_scalar(), steps, dtype);
         }),
         out_decides(),
         flags(trait::OutKeepsShape),
@@ -586,9 +591,8 @@ OPERATORS(creation) {
     declare("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor")({
         doc("Evenly spaced numbers between 0-d tensors"),
-        raises_by_value(GIVEN(Tensor start, Scalar end, int64_t steps, DType dtype) {
-            linspace(start.item_scalar(), end, steps, dtype, std::nullopt, Device{DeviceType::Meta}, std::nullopt);
-        }),
+        raises_by_value(
+            GIVEN(Tensor start, Scalar end, int64_t steps, DType dtype) { check_spaced(start.item_scalar(), end, steps, dtype); }),
         out_decides(),
         flags(trait::OutKeepsShape),
         in(space::Torch),
@@ -602,9 +606,8 @@ OPERATORS(creation) {
     declare("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor")({
         doc("Evenly spaced numbers between 0-d tensors"),
-        raises_by_value(GIVEN(Scalar start, Tensor end, int64_t steps, DType dtype) {
-            linspace(start, end.item_scalar(), steps, dtype, std::nullopt, Device{DeviceType::Meta}, std::nullopt);
-        }),
+        raises_by_value(
+            GIVEN(Scalar start, Tensor end, int64_t steps, DType dtype) { check_spaced(start, end.item_scalar(), steps, dtype); }),
         out_decides(),
         flags(trait::OutKeepsShape),
         in(space::Torch),

@@ -188,7 +188,7 @@ library::Indexed describe(const Tensor& self, int first, int count, const Offset
 /// Where PyTorch puts what is gathered: its iterator walks the tensor with steps of 0 where it is indexed, and the indices with steps
 /// of 0 elsewhere.
 Sizes gathered_strides(const Places& p) {
-    auto by_rows = [](const Tensor& t) { return t.strides() == IntList(contiguous_strides(t.sizes())); };
+    auto by_rows = [](const Tensor& t) { return has_row_strides(t.sizes(), t.strides()); };
     if (by_rows(p.self) && p.count == 1 && by_rows(p.indices[0])) return contiguous_strides(p.result);
     Tensor operands[1 + max_dims];
     TensorImpl* headers[1 + max_dims];
@@ -360,19 +360,13 @@ Gathering gathers(KernelCall& call, const Tensor& self, TensorList indices, Size
 /// Whether it is plain that the result is contiguous: `gathered_strides` takes a microsecond to say so.
 bool lies_in_rows(const KernelCall& call, const Tensor& self, const Gathering& g, const Sizes& result) {
     if (result.size() < 2) return true;
-    auto by_rows = [](IntList sizes, IntList strides) { // dimensions of size 1, too
-        int64_t step = 1;
-        for (size_t d = sizes.size(); d-- > 0; step *= std::max<int64_t>(sizes[d], 1))
-            if (strides[d] != step) return false;
-        return true;
-    };
     for (size_t d = 0; d < g.order.size(); d++)
         if (g.order[d] != static_cast<int64_t>(d)) return false;
     for (int i = 0; i < g.count; i++) {
         const TensorImpl& index = *call.input(i).tensor;
-        if (!by_rows(index.sizes(), index.strides())) return false;
+        if (!has_row_strides(index.sizes(), index.strides())) return false;
     }
-    return by_rows(self.sizes(), self.strides());
+    return has_row_strides(self.sizes(), self.strides());
 }
 
 /// The tensor at the places: their offsets are written to `offsets`.

@@ -201,13 +201,13 @@ DType listed(TypeRef type) {
                                           : DType::None;
 }
 
-/// The input whose size at a constant dimension a number is, or -1, and the dimension.
-/// `plus`: what it has more than the size.
+/// The input of which a number is the size at a constant dimension `dim`, plus the constant `plus`; -1 if there is none.
 static int size_of_which(const Value* number, const std::vector<const Value*>& inputs, int64_t& dim, int64_t& plus) {
     const Node* node = number->node;
     const auto integer = [&](size_t input) -> const Item* {
         const Item* constant = constant_of(node->inputs[input]);
-        return constant && constant->is(Item::Tag::Int) && std::abs(constant->integer()) < 1 << 20 ? constant : nullptr;
+        constexpr int64_t large = 1 << 20;
+        return constant && constant->is(Item::Tag::Int) && constant->integer() > -large && constant->integer() < large ? constant : nullptr;
     };
     const auto of = [&](size_t input, int64_t more) {
         const int which = size_of_which(node->inputs[input], inputs, dim, plus);
