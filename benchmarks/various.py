@@ -51,11 +51,11 @@ WRITTEN |= {f"fold/{name}": ("m.rand(2048, 2048)", f"x.{name}") for name in ("am
 WRITTEN |= {f"pool/{name}": (made, f"F.{name}") for name, made in {
     "max_pool1d(x, 3, 1, 1)": "m.randn(16, 64, 1024)", "adaptive_max_pool1d(x, 8)": "m.randn(16, 64, 1024)",
     "adaptive_max_pool2d(x, 1)": "m.randn(8, 64, 56, 56)", "adaptive_max_pool2d(x, 7)": "m.randn(8, 64, 56, 56)"}.items()}
-for images, given, wanted, kernel, stride, size in (
+for count, given, wanted, kernel, stride, size in (
     (32, 128, 128, 3, 1, 28), (32, 256, 256, 3, 1, 14), (32, 512, 512, 3, 1, 7), (1, 64, 64, 3, 1, 32), (1, 128, 128, 3, 1, 16),
     (1, 256, 256, 3, 1, 14), (32, 2048, 512, 1, 1, 7), (32, 256, 512, 1, 2, 28), (1, 256, 512, 1, 2, 28)):
-    WRITTEN[f"conv/{images}x{given}-{wanted}/{kernel}/{stride}/{size}"] = (
-        f"m.randn({images}, {given}, {size}, {size}), m.randn({wanted}, {given}, {kernel}, {kernel})", f"F.conv2d(*x, stride={stride}, padding={kernel // 2})")
+    WRITTEN[f"conv/{count}x{given}-{wanted}/{kernel}/{stride}/{size}"] = (
+        f"m.randn({count}, {given}, {size}, {size}), m.randn({wanted}, {given}, {kernel}, {kernel})", f"F.conv2d(*x, stride={stride}, padding={kernel // 2})")
 for n in (3, 8, 16):
     for name in ("solve(*x)", "inv(x[0])", "cholesky(x[0] @ x[0].mT + m.eye(x[0].size(-1)))", "qr(x[0])"):
         WRITTEN[f"batch/{n}/{name.partition('(')[0]}"] = f"m.randn(256, {n}, {n}), m.randn(256, {n}, 1)", f"m.linalg.{name}"

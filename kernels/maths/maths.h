@@ -108,12 +108,36 @@ template <class V> KINDLING_INLINE V power_of_two(const V& whole) { // -1022 to 
     return from_bits<V>(bits_of(whole + (whole_magic + 1023)) << 52);
 }
 
-/// value * 2^k in one instruction, where there is one.
+/// Whether this is one instruction: value * 2^k.
+template <class V> KINDLING_INLINE bool scales_at_once(const V&) {
+#if defined(__AVX512F__)
+    return sizeof(V) == 64;
+#else
+    return false;
+#endif
+}
+/// The k that stands for all powers of two that are 0. On Intel's processors a product just below the least number takes a
+/// hundred cycles and a scaling two hundred (2^-149 to 2^-512, or 2^-4096 of doubles): a row of -inf, which masks are made of, would
+/// take as long. Far below they are as fast as any.
+template <class V> KINDLING_INLINE Item<V> lowest_power(const V& x) {
+    if constexpr (sizeof(Item<V>) == 4) return scales_at_once(x) ? -600 : -199;
+    else return scales_at_once(x) ? -5000 : -1100;
+}
+/// x, or what stands for all below it; x where `scaled_at_once` leaves out what is 0, whatever was computed of it.
+template <class V> KINDLING_INLINE V at_least_lowest(const V& x, Item<V> lowest) { return scales_at_once(x) ? x : at_least(x, lowest); }
+/// value * 2^k in one instruction, where there is one, for a value near 1. What is 0 is left out, for the same reason.
 template <class V> KINDLING_INLINE bool scaled_at_once(const V& value, const V& k, V& result) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) {
-        if constexpr (sizeof(Item<V>) == 4) result = bit_cast<V>(_mm512_scalef_ps(bit_cast<__m512>(value), bit_cast<__m512>(k)));
-        else result = bit_cast<V>(_mm512_scalef_pd(bit_cast<__m512d>(value), bit_cast<__m512d>(k)));
+        if constexpr (sizeof(Item<V>) == 4) {
+            const auto power = bit_cast<__m512>(k);
+            const __mmask16 seen = _mm512_cmp_ps_mask(power, _mm512_set1_ps(-150.0f), _CMP_NLT_UQ);
+            result = bit_cast<V>(_mm512_maskz_scalef_ps(seen, bit_cast<__m512>(value), power));
+        } else {
+            const auto power = bit_cast<__m512d>(k);
+            const __mmask8 seen = _mm512_cmp_pd_mask(power, _mm512_set1_pd(-1075.0), _CMP_NLT_UQ);
+            result = bit_cast<V>(_mm512_maskz_scalef_pd(seen, bit_cast<__m512d>(value), power));
+        }
         return true;
     }
 #endif
@@ -130,21 +154,21 @@ template <class V> KINDLING_INLINE V scaled_by_power(const V& value, const V& k)
 /// e^(x + low) * 2^shift; |shift| is a small integer.
 template <class V> KINDLING_INLINE V exp_scaled(const V& x, const V& low, double shift) {
     using namespace coefficients;
-    V bounded = at_most(at_least(x, -2000.0), 2000.0);
+    V bounded = at_most(at_least(x, -4000.0), 2000.0);
     V k = (bounded * 1.4426950408889634 + whole_magic) - whole_magic;
     V r = (bounded - k * ln2[0]) - k * ln2[1] + low;
     V value = 1.0 + (r + r * r * polynomial(r, coefficients::exp));
-    k = at_most(at_least(V(k + shift), -1100.0), 1100.0);
+    k = at_most(at_least(V(k + shift), lowest_power(x)), 1100.0);
     return scaled_by_power(value, k);
 }
 /// 1 ulp.
 template <class V> KINDLING_INLINE V exp(const V& x) { return exp_scaled(x, V{}, 0); }
 template <class V> KINDLING_INLINE V exp2(const V& x) {
-    V bounded = at_most(at_least(x, -2000.0), 2000.0);
+    V bounded = at_most(at_least(x, -5000.0), 2000.0);
     V k = (bounded + whole_magic) - whole_magic;
     V r = (bounded - k) * 0.6931471805599453;
     V value = 1.0 + (r + r * r * polynomial(r, coefficients::exp));
-    k = at_most(at_least(k, -1100.0), 1100.0);
+    k = at_most(at_least(k, lowest_power(x)), 1100.0);
     return scaled_by_power(value, k);
 }
 /// 2 ulp.
@@ -677,7 +701,7 @@ template <class V> KINDLING_INLINE V scaled_by_powerf(const V& value, const V& k
 }
 /// 1 ulp.
 template <class V> KINDLING_INLINE V expf(const V& x) {
-    V bounded = at_most(at_least(x, -110.0f), 90.0f);
+    V bounded = at_most(at_least_lowest(x, lowest_power(x) * 0.693f), 90.0f);
     V shifted = mul_add(bounded, all<V>(1.44269504f), all<V>(exponent_magicf)), k = shifted - exponent_magicf;
     V r = mul_add(k, all<V>(-0.693359375f), bounded);
     r = mul_add(k, all<V>(2.12194440e-4f), r);
@@ -760,7 +784,7 @@ template <class V> KINDLING_INLINE V exp2_fractionf(const V& f, const V& low) {
     return most + mul_add(square, bend, rest);
 }
 template <class V> KINDLING_INLINE V exp2f(const V& x) {
-    V bounded = at_most(at_least(x, -160.0f), 160.0f), shifted = bounded + exponent_magicf, k = shifted - exponent_magicf;
+    V bounded = at_most(at_least_lowest(x, lowest_power(x)), 160.0f), shifted = bounded + exponent_magicf, k = shifted - exponent_magicf;
     return scaled_by_powerf(exp2_fractionf(bounded - k, V{}), k, shifted);
 }
 /// 2^(y log2(x)). The logarithm is a sum of two floats with an error of about 2^-33. x = 2^k m. The one of 16 intervals
@@ -785,7 +809,7 @@ template <bool Plain, class V> KINDLING_INLINE Usual<V> powf(const V& x, const V
     low = ((base - high) + part) + (part_low + lookup(powf_log_low, stretch));
 
     V exponent = high * y, less = mul_add(low, y, mul_add(high, y, -exponent));
-    V bounded = Plain ? exponent : at_most(at_least(exponent, -160.0f), 160.0f);
+    V bounded = Plain ? exponent : at_most(at_least_lowest(exponent, lowest_power(exponent)), 160.0f);
     constexpr float magic = Plain ? whole_magicf : exponent_magicf;
     V shifted = bounded + magic, n = shifted - magic, exact = bounded - n, f = exact + less;
     V scaled = exp2_fractionf(f, less - (f - exact));

@@ -9,8 +9,10 @@
 namespace kindling::isa_recorded::maths {
 // A lane with a large angle is rare; see Fix in emit.cpp.
 void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low, Recorded<uint64_t>& quadrant);
+template <class T> bool scales_at_once(const Recorded<T>&) { return recorder->isa() == Isa::Avx512; }
+template <class T> Recorded<T> at_least_lowest(const Recorded<T>& x, T lowest); // lane programs scale all lanes
 template <class T> bool scaled_at_once(const Recorded<T>& value, const Recorded<T>& k, Recorded<T>& result) {
-    if (recorder->isa() != Isa::Avx512) return false;
+    if (!scales_at_once(value)) return false;
     result.lane = recorder->scale(lane_type<T>, value.lane, k.lane);
     return true;
 }
@@ -27,6 +29,7 @@ uint64_t number_bits(float value) { return bit_cast<uint32_t>(value); }
 uint64_t number_bits(double value) { return bit_cast<uint64_t>(value); }
 
 namespace maths {
+template <class T> Recorded<T> at_least_lowest(const Recorded<T>& x, T lowest) { return at_least(x, lowest); }
 void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low, Recorded<uint64_t>& quadrant) {
     using native::LaneOp;
     const int large = (~(absolute(x) <= largest_plain_angle)).lane;
