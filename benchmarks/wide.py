@@ -59,6 +59,9 @@ OTHERS = {  # what was far behind once: set-up and expression
     "batch_norm, evaluated": ("x = m.randn(32, 64, 28, 28); w = m.rand(64)", "m.nn.functional.batch_norm(x, w, w, w, w)"),
     "histc of 64": ("x = m.randn(64)", "x.histc(10)"), "histc of 100,000": ("x = m.randn(100000)", "x.histc(100, -3, 3)"),
     "bincount of 100,000": ("x = m.randint(0, 1000, (100000,))", "x.bincount()"),
+    **{f"{f} of masked rows": (f"x = m.randn(512, 512).masked_fill(m.ones(512, 512).triu(1) > 0, {low})", f"x.{f}(-1)")
+       for f, low in (("softmax", "-float('inf')"), ("log_softmax", "-float('inf')"), ("softmax", -1e9), ("logsumexp", "-float('inf')"))},
+    "exponentials of -200": ("x = m.full((1 << 17,), -200.0)", "x.exp()"), "exponentials of squares": ("x = m.linspace(-20, 20, 1 << 17)", "(-x * x).exp()"),
     "max_pool1d, 3 by 1": ("x = m.randn(16, 64, 1024)", "m.nn.functional.max_pool1d(x, 3, 1, 1)"), "max_pool1d, 5 by 2": ("x = m.randn(16, 64, 1024)", "m.nn.functional.max_pool1d(x, 5, 2)"),
     "max_pool1d's forward, followed": ("x = m.randn(16, 64, 1024).requires_grad_()", "m.nn.functional.max_pool1d(x, 2)"),
     **{f"max_pool2d, {k} by {s}": ("x = m.randn(8, 64, 56, 56)", f"m.nn.functional.max_pool2d(x, {k}, {s})") for k, s in ((2, 2), (3, 2), (3, 1))},

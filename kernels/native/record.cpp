@@ -11,9 +11,10 @@ namespace kindling::isa_recorded::maths {
 void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low, Recorded<uint64_t>& quadrant);
 template <class T> bool scales_at_once(const Recorded<T>&) { return recorder->isa() == Isa::Avx512; }
 template <class T> Recorded<T> at_least_lowest(const Recorded<T>& x, T lowest); // lane programs scale all lanes
+template <class T> Recorded<T> scaled_lanes(const Recorded<T>& value, const Recorded<T>& k);
 template <class T> bool scaled_at_once(const Recorded<T>& value, const Recorded<T>& k, Recorded<T>& result) {
     if (!scales_at_once(value)) return false;
-    result.lane = recorder->scale(lane_type<T>, value.lane, k.lane);
+    result = scaled_lanes(value, k);
     return true;
 }
 } // namespace kindling::isa_recorded::maths
@@ -30,6 +31,11 @@ uint64_t number_bits(double value) { return bit_cast<uint64_t>(value); }
 
 namespace maths {
 template <class T> Recorded<T> at_least_lowest(const Recorded<T>& x, T lowest) { return at_least(x, lowest); }
+// What is 0 is far below, where that costs nothing.
+template <class T> Recorded<T> scaled_lanes(const Recorded<T>& value, const Recorded<T>& k) {
+    const Recorded<T> seen = choose(k < T(sizeof(T) == 4 ? -150 : -1075), Recorded<T>(lowest_power(k)), k);
+    return Recorded<T>(recorder->scale(lane_type<T>, value.lane, seen.lane), nullptr);
+}
 void reduce_large_lanes(const Recorded<double>& x, Recorded<double>& high, Recorded<double>& low, Recorded<uint64_t>& quadrant) {
     using native::LaneOp;
     const int large = (~(absolute(x) <= largest_plain_angle)).lane;

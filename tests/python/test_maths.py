@@ -92,6 +92,33 @@ def test_numbers_do_not_depend_on_their_neighbours(function):
         assert np.array_equal(met, np.full(len(met), whole[0]), equal_nan=True)
 
 
+@pytest.mark.parametrize("count", [5, 64, 4096])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exponentials_just_above_zero_and_far_below_it(dtype, count):
+    """Results without full precision, and those that are 0, beside usual ones: in one operator, in a chain, and as weights of a softmax."""
+    wide = dtype == "float64"
+    ends = [-745.1, -744.9, -708.5, -750.0, -2100.0, -4200.0] if wide else [-103.98, -103.9, -104.1, -87.4, -138.5, -200.0, -355.0, -416.5]
+    values = [*ends, -1e9, -3e38, -math.inf, math.nan, 0.0, -1.0, 2.0, math.inf]
+    x = np.resize(np.array(values, dtype), count)
+    least = 5e-324 if wide else 1.5e-45
+    with np.errstate(all="ignore"):
+        wanted = {"exp": np.exp(x.astype(np.longdouble)), "pow": np.power(np.longdouble(0.5), -x)}
+    base = kindling.from_numpy(x)
+    scaled = base * 1.4
+    wanted["exp2"] = np.exp2(scaled.numpy().astype(np.longdouble))
+    for name, got in {"exp": kindling.exp(base), "exp2": kindling.exp2(scaled), "pow": kindling.pow(0.5, -base)}.items():
+        with np.errstate(all="ignore"):
+            want = wanted[name].astype(dtype)
+        np.testing.assert_allclose(got.numpy(), want, rtol=4e-16 if wide else 3e-7, atol=least, err_msg=name)
+    compiled = kindling.compile(lambda x: kindling.exp(x) * 2 + kindling.sigmoid(x))(base).numpy()
+    np.testing.assert_array_equal(compiled, (kindling.exp(base) * 2 + kindling.sigmoid(base)).numpy())
+    masked = kindling.linspace(-3, 3, count, dtype=base.dtype).masked_fill(kindling.arange(count) % 3 == 1, -math.inf)
+    kept = masked[kindling.arange(count) % 3 != 1]
+    weights = kindling.softmax(masked, 0)
+    assert (weights[kindling.arange(count) % 3 == 1] == 0).all()
+    np.testing.assert_allclose(weights[kindling.arange(count) % 3 != 1].numpy(), kindling.softmax(kept, 0).numpy(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("function", ["hypot", "logaddexp", "logaddexp2"])
 def test_error_of_float32_functions_of_two(function):
     draw = np.random.default_rng(5)
