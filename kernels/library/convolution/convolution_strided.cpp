@@ -33,9 +33,10 @@ bool fits(const Shape& s) {
     }
     // Each phase selects and packs weights of its own. That pays with enough positions, and with tiles of full
     // channels.
-    return phases > 1 && phases <= 8 && s.batch * s.out_space >= 1024 && s.in_channels >= 8 && s.out_channels >= 8;
+    return phases > 1 && phases <= 8 && s.batch * s.out_space >= 64 && s.in_channels >= 8 && s.out_channels >= 8;
 }
 
+/// The taps of a phase are a kernel of their own: `weight` holds them, the rest is as in the whole convolution.
 void run_phase(const Shape& s, const Phase (&p)[3], const float* grad_output, const float* weight, const float* bias, float* result,
                float* grad_input) {
     Shape one = s;
@@ -46,20 +47,7 @@ void run_phase(const Shape& s, const Phase (&p)[3], const float* grad_output, co
         one.direct = one.direct && p[d].taps == 1 && p[d].padding == 0 && one.in[d] == one.out[d];
     }
     if (one.in_space == 0) return;
-    const int64_t rows = s.groups * s.out_channels * s.in_channels;
-    Scratch<float> some(rows * one.taps);
-    parallel_for(0, rows, 1 + 65536 / one.taps, [&](int64_t begin, int64_t end) {
-        float* to = some.data + begin * one.taps;
-        for (int64_t row = begin; row < end; ++row)
-            for (int64_t x = 0; x < p[0].taps; ++x)
-                for (int64_t y = 0; y < p[1].taps; ++y) {
-                    const int64_t place0 = p[0].first + x * s.stride[0], place1 = p[1].first + y * s.stride[1];
-                    const float* from = weight + row * s.taps + (place0 * s.kernel[1] + place1) * s.kernel[2] + p[2].first;
-                    for (int64_t z = 0; z < p[2].taps; ++z) *to++ = from[z * s.stride[2]];
-                }
-    });
-    if (!run_direct_input<float>(one, grad_output, some.data, bias, result))
-        run_unrolled_input<float>(one, grad_output, some.data, bias, result);
+    if (!run_direct_input<float>(one, grad_output, weight, bias, result)) run_unrolled_input<float>(one, grad_output, weight, bias, result);
     const int64_t item = sizeof(float);
     const PlaneCopy copy = find_plane_copy(static_cast<int>(item));
     parallel_for(0, s.batch * s.groups * s.in_channels, 1 + 32768 / one.in_space, [&](int64_t begin, int64_t end) {
@@ -80,10 +68,34 @@ bool run_strided_input(const Shape& s, const float* grad_output, const float* we
     if (!fits(s)) return false;
     const Phase most[3] = {{s, 0, 0}, {s, 1, 0}, {s, 2, 0}};
     Scratch<float> result(s.batch * s.groups * s.in_channels * most[0].places * most[1].places * most[2].places);
-    for (int64_t x = 0; x < s.stride[0]; ++x)
-        for (int64_t y = 0; y < s.stride[1]; ++y)
-            for (int64_t z = 0; z < s.stride[2]; ++z)
-                run_phase(s, {{s, 0, x}, {s, 1, y}, {s, 2, z}}, grad_output, weight, bias, result.data, grad_input);
+    auto each_phase = [&](auto visit) {
+        for (int64_t x = 0; x < s.stride[0]; ++x)
+            for (int64_t y = 0; y < s.stride[1]; ++y)
+                for (int64_t z = 0; z < s.stride[2]; ++z) visit({{s, 0, x}, {s, 1, y}, {s, 2, z}});
+    };
+    // Sorted by phase in one pass over the weights: where there are few positions, this is a good part of the time.
+    const int64_t rows = s.groups * s.out_channels * s.in_channels;
+    Scratch<float> sorted(rows * s.taps);
+    Scratch<int64_t> taps(s.taps);
+    int64_t begins[9] = {}, *tap = taps.data; // of at most 8 phases
+    int phases = 0;
+    each_phase([&](const Phase(&p)[3]) {
+        for (int64_t x = p[0].first; x < s.kernel[0]; x += s.stride[0])
+            for (int64_t y = p[1].first; y < s.kernel[1]; y += s.stride[1])
+                for (int64_t z = p[2].first; z < s.kernel[2]; z += s.stride[2]) *tap++ = (x * s.kernel[1] + y) * s.kernel[2] + z;
+        begins[++phases] = tap - taps.data;
+    });
+    parallel_for(0, rows, 1 + 65536 / s.taps, [&](int64_t begin, int64_t end) {
+        for (int phase = 0; phase < phases; ++phase) {
+            const int64_t first = begins[phase], count = begins[phase + 1] - first;
+            float* to = sorted.data + rows * first + begin * count;
+            for (int64_t row = begin; row < end; ++row, to += count)
+                for (int64_t t = 0; t < count; ++t) to[t] = weight[row * s.taps + taps.data[first + t]];
+        }
+    });
+    int phase = 0;
+    each_phase(
+        [&](const Phase(&p)[3]) { run_phase(s, p, grad_output, sorted.data + rows * begins[phase++], bias, result.data, grad_input); });
     return true;
 }
 
