@@ -306,3 +306,41 @@ def test_convolutions_of_complex_numbers_have_gradients(dtype, name, options):
     near = 1e-4 if dtype == "complex64" else 1e-10
     for theirs, ours in zip(*found, strict=True):
         assert kindling.allclose(kindling.tensor(ours, dtype=kindling.float64), kindling.tensor(theirs, dtype=kindling.float64), atol=near, rtol=near)
+
+
+# Channels of the output, positions: rows of 7 and of 4 and what is no multiple of them, more channels than a register holds and fewer, one image
+# (weights packed where they are used) and several, few enough positions to go by phases.
+NARROW = [(1, 8, 64, (7, 7), 3, {"padding": 1}), (9, 8, 40, (7, 7), 3, {"padding": 1}), (5, 16, 32, (4, 4), 3, {"padding": 1}),
+          (3, 5, 33, (14, 14), 3, {}), (7, 4, 32, (10, 9), (2, 3), {"dilation": 2}), (3, 8, 64, (15, 15), 3, {"stride": 2, "padding": 1}),
+          (2, 12, 96, (8, 8), 5, {"padding": 2, "groups": 2}), (40, 16, 32, (8, 8), 3, {"padding": 1}), (600, 8, 32, (4, 4), 3, {"padding": 1})]  # fmt: skip
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("case", NARROW, ids=str)
+def test_convolutions_of_narrow_images(case, transposed):
+    batch, channels, outputs, size, kernel, options = case
+    height, width = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    groups = options.get("groups", 1)
+    kindling.manual_seed(3)
+    if transposed:
+        channels, outputs = max(outputs, 64), max(channels, 32)
+        options = {"stride": 2, "padding": 1, "groups": groups}
+        weight = kindling.randn(channels, outputs // groups, 4, 4)
+        function = kindling.nn.functional.conv_transpose2d
+    else:
+        weight = kindling.randn(outputs, channels // groups, height, width)
+        function = kindling.nn.functional.conv2d
+    x = kindling.randn(batch, channels, *size)
+    bias = kindling.randn(outputs)
+    slopes = kindling.randn(function(x, weight, bias, **options).shape)
+    results = []
+    for dtype in (kindling.float32, kindling.float64):
+        inputs = [each.to(dtype).requires_grad_() for each in (x, weight, bias)]
+        out = function(*inputs, **options)
+        results.append([out, *kindling.autograd.grad(out, inputs, slopes.to(dtype))])
+    for got, want in zip(*results, strict=True):
+        assert ((got - want).abs().max() / want.abs().max()).item() < 3e-6
+    if batch > 1:  # an image does not depend on those beside it
+        alone = function(x[-1:], weight, bias, **options)
+        whole = function(x, weight, bias, **options)[-1:]
+        assert ((alone - whole).abs().max() / whole.abs().max()).item() < 3e-6

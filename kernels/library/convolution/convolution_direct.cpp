@@ -52,15 +52,17 @@ template <class T> struct Direct {
     const Weights& lie;
     const T* bias;
     const DirectSteps<T>& steps = direct_steps<T>();
-    static constexpr int64_t room = 96 << 10; // elements of a copy
+    static constexpr int64_t room = 96 << 10;                // elements of a copy
+    static constexpr double copied_cost = 64, read_cost = 8; // products in the time it takes to copy an element, or to read a weight
     const int64_t k = s.in_channels * s.taps, unit = steps.tile.rows, columns = steps.tile.columns;
     int64_t abreast = 1; // images side by side
     ConvolutionLayout layout{s, s.in_channels, room};
     Scratch<int64_t> offsets{k};
-    int64_t size = 0;   // of the copy of a block of images, including what whole registers read behind it
-    int64_t padded = 0; // channels of all tiles
-    int64_t deep = k;   // channels of the input times taps that are summed at once
-    bool once = false;  // the copies of all images stay in the second cache, and the weights are read once
+    int64_t size = 0;                      // of the copy of a block of images, including what whole registers read behind it
+    int64_t padded = 0;                    // channels of all tiles
+    int64_t deep = k;                      // channels of the input times taps that are summed at once
+    bool once = false;                     // the copies of all images stay in the second cache, and the weights are read once
+    const DirectRuns<T>* narrow = nullptr; // channels are side by side in registers, not positions
 
     Direct(const Shape& shape, const T* from, const Weights& where, const T* add)
         : depth(shape), s(Depth::planes(shape)), weight(from), lie(where), bias(add) {
@@ -83,11 +85,59 @@ template <class T> struct Direct {
                     least = cost, abreast = images, layout = some, once = fits;
             }
         }
+        choose_narrow(least);
         size = size_of(layout);
         for (int64_t p = 0; p < k; ++p) {
             const int64_t tap = p % s.taps;
             offsets[p] = layout.offset(s, p / s.taps, lie.turned ? s.taps - 1 - tap : tap);
         }
+    }
+    /// Between the rows of narrow images nothing is computed, if the positions of a tile need not be contiguous. Then there are no
+    /// more positions than outputs, and the weights of a tile stay in the first cache for the positions of several images.
+    void choose_narrow(double least) {
+        constexpr int64_t most = 256 << 10; // elements of a copy: half of the second cache of processors with registers for this
+        const int64_t over = (s.out_channels + columns - 1) / columns * columns;
+        for (const DirectRuns<T>& runs : steps.runs) {
+            if (!runs.add || s.out[2] < runs.length) continue;
+            const ConvolutionLayout one(s, s.in_channels, s.in_channels * s.in_space * 4 + room);
+            const int64_t images = std::clamp<int64_t>(most / std::max<int64_t>(size_of(one), 1), 1, s.batch);
+            const int64_t blocks = (s.batch + images - 1) / images, together = (s.batch + blocks - 1) / blocks;
+            ConvolutionLayout some(s, s.in_channels, std::max(2 * most, size_of(one)), together);
+            if (some.out_rows != s.out[1] || size_of(some) > 2 * most) continue;
+            const double tiles = static_cast<double>(tiles_of(runs, together)) * runs.length * runs.runs;
+            const double weights = blocks == 1 ? 0 : static_cast<double>(over * k) * read_cost;
+            const double cost = narrow_cost(some, blocks, tiles * static_cast<double>(over * k), weights);
+            if (cost < least) least = cost, narrow = &runs, layout = some, abreast = together, once = false;
+        }
+    }
+    int64_t runs_of(const DirectRuns<T>& runs) const { return (s.out[2] + runs.length - 1) / runs.length; } // in a row of the output
+    int64_t tiles_of(const DirectRuns<T>& runs, int64_t images) const {
+        return (images * s.out[1] * runs_of(runs) + runs.runs - 1) / runs.runs;
+    }
+    double narrow_cost(const ConvolutionLayout& l, int64_t blocks, double products, double weights) const {
+        const double block = products + copied_cost * static_cast<double>(s.in_channels * l.plane);
+        return static_cast<double>(blocks * s.groups) * (block + weights) / static_cast<double>(num_threads());
+    }
+    /// The tiles of `columns` channels from o, for a block of images. `spots` has the first place of each run in the copy, then in
+    /// the output.
+    void narrow_tiles(const T* packed, const T* copied, int64_t o, int64_t tiles, int64_t count, const int64_t* spots, T* sums,
+                      T* to) const {
+        const int64_t length = narrow->length, runs = narrow->runs, step = depth.out * s.out_space;
+        const int64_t there = std::min(columns, s.out_channels - o), size = length * runs * columns;
+        const int64_t part = std::max<int64_t>((24 << 10) / static_cast<int64_t>(sizeof(T)) / columns / s.taps, 1) * s.taps;
+        for (int64_t p = 0; p < k; p += part) {
+            // The weights of the next part are prefetched meanwhile.
+            const T* next = packed + columns + (p + part) * columns;
+            const int64_t lines = p + part < k ? std::min(part, k - p - part) * columns * static_cast<int64_t>(sizeof(T)) / 64 : 0;
+            for (int64_t tile = 0; tile < tiles; ++tile) {
+                for (int64_t l = lines * tile / tiles; l < lines * (tile + 1) / tiles; ++l)
+                    __builtin_prefetch(next + l * (64 / static_cast<int64_t>(sizeof(T))), 0, 2);
+                narrow->add(std::min(part, k - p), packed + columns + p * columns, copied, spots + tile * runs, offsets.data + p,
+                            p ? nullptr : packed, sums + tile * size);
+            }
+        }
+        for (int64_t run = 0; run < count; ++run)
+            steps.turn(to + o * step + spots[tiles * runs + run], step, sums + run * length * columns, columns, length, there);
     }
     int64_t size_of(const ConvolutionLayout& l) const { return s.in_channels * l.plane + columns + l.columns - l.cell; }
     /// True if there are many weights for few positions, and all positions fit at once.
@@ -98,15 +148,14 @@ template <class T> struct Direct {
     /// The cost of so many blocks of images, about, in products. Tiles are computed whole, and rows of the input are
     /// copied twice between bands. No sum depends on the choice.
     double cost_of(const ConvolutionLayout& l, int64_t blocks, bool all_at_once) const {
-        constexpr double copied = 64, read = 8; // products in the time it takes to copy an element, or to read a weight
         const int64_t rows = l.out_rows, whole = s.out[1] / rows, rest = s.out[1] % rows, bands = whole + (rest != 0);
         const int64_t below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
         auto products = [&](int64_t count) {
             return static_cast<double>((l.places(s, count) + columns - 1) / columns * columns * padded) * static_cast<double>(k);
         };
         const double copies =
-            static_cast<double>((s.out[1] + bands * below) * l.pitch * s.in_channels * s.stride[1] * s.stride[2]) * copied;
-        const double weights = static_cast<double>(padded * k) * read, images = static_cast<double>(blocks * s.groups);
+            static_cast<double>((s.out[1] + bands * below) * l.pitch * s.in_channels * s.stride[1] * s.stride[2]) * copied_cost;
+        const double weights = static_cast<double>(padded * k) * read_cost, images = static_cast<double>(blocks * s.groups);
         const double block = static_cast<double>(whole) * products(rows) + (rest ? products(rest) : 0) + copies, threads = num_threads();
         if (all_at_once) return (images * block + static_cast<double>(s.groups) * weights) / threads;
         // Threads get ranges of bands. Some thread has one more than the others, and not all begin at once.
@@ -123,7 +172,7 @@ template <class T> struct Direct {
     /// What the tile at o reads, in its order: what is added to the channels, then all their weights tap by tap.
     int64_t packed_size(int64_t channels) const { return channels * (k + 1); }
     void pack(int64_t group, int64_t o, T* to) const {
-        const int64_t rows = rows_at(o), there = std::min(rows, s.out_channels - o);
+        const int64_t rows = narrow ? columns : rows_at(o), there = std::min(rows, s.out_channels - o);
         const T* from = weight + group * lie.group + o * lie.row;
         for (int64_t r = 0; r < rows; ++r) *to++ = r < there && bias ? bias[group * s.out_channels + o + r] : T{0};
         if (there < rows) clear(to, rows * k);
@@ -244,9 +293,51 @@ template <class T> struct Direct {
     }
 };
 
+/// By runs of positions. A task is some channels of a block of images, which it copies for itself.
+template <class T> void run_narrow(const Direct<T>& d, const T* input, T* output) {
+    const Shape& s = d.s;
+    const DirectRuns<T>& shape = *d.narrow;
+    const int64_t blocks = (s.batch + d.abreast - 1) / d.abreast * s.groups, parts = (s.out_channels + d.columns - 1) / d.columns;
+    const bool once = blocks == s.groups; // then weights are packed where they are used
+    const int64_t packed_size = d.packed_size(d.columns);
+    Scratch<T> packed(once ? 0 : s.groups * parts * packed_size);
+    parallel_for(0, once ? 0 : s.groups * parts, 1 + 65536 / (d.columns * d.k), [&](int64_t begin, int64_t end) {
+        for (int64_t part = begin; part < end; ++part) d.pack(part / parts, part % parts * d.columns, packed.data + part * packed_size);
+    });
+    const int64_t wanted = blocks >= 2 * num_threads() || num_threads() == 1 ? 1 : (2 * num_threads() + blocks - 1) / blocks;
+    const int64_t each = (parts + wanted - 1) / wanted, pieces = (parts + each - 1) / each;
+    parallel_for(0, blocks * pieces, 1, [&](int64_t begin, int64_t end) {
+        const int64_t most = d.tiles_of(shape, d.abreast), positions = shape.length * shape.runs;
+        Scratch<T> copied(d.size), sums(most * positions * d.columns), own(once ? packed_size : 0);
+        Scratch<int64_t> spots(2 * most * shape.runs);
+        clear(copied.data, d.size);
+        for (int64_t task = begin; task < end; ++task) {
+            const int64_t block = task / pieces, group = block % s.groups, first = block / s.groups * d.abreast;
+            const int64_t images = std::min(d.abreast, s.batch - first), tiles = d.tiles_of(shape, images);
+            int64_t run = 0;
+            for (int64_t n = 0; n < images; ++n)
+                for (int64_t y = 0; y < s.out[1]; ++y)
+                    for (int64_t r = 0; r < d.runs_of(shape); ++r, ++run) { // the last run ends with the row
+                        const int64_t x = std::min<int64_t>(r * shape.length, s.out[2] - shape.length);
+                        spots.data[run] = y * d.layout.pitch + n * d.layout.cell + x;
+                        spots.data[tiles * shape.runs + run] = d.place_of(group, first + n) + y * s.out[2] + x;
+                    }
+            for (int64_t rest = run; rest < tiles * shape.runs; ++rest) spots.data[rest] = 0; // computed, and dropped
+            d.copy(input, group, first, images, 0, copied.data);
+            for (int64_t part = task % pieces * each; part < std::min(parts, (task % pieces + 1) * each); ++part) {
+                hear_signals();
+                if (once) d.pack(group, part * d.columns, own.data);
+                d.narrow_tiles(once ? own.data : packed.data + (group * parts + part) * packed_size, copied.data, part * d.columns, tiles,
+                               run, spots.data, sums.data, output);
+            }
+        }
+    });
+}
+
 template <class T> bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
     if (!fits(Depth::planes(whole))) return false;
     Direct<T> d(whole, weight, lie, bias);
+    if (d.narrow) return run_narrow(d, input, output), true;
     const Shape& s = d.s;
     // A block of images side by side: the first of them, and how many.
     const int64_t blocks = (s.batch + d.abreast - 1) / d.abreast * s.groups;

@@ -363,6 +363,50 @@ void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const 
     }
 }
 
+#if defined(__AVX512F__)
+template <class T, int L, int R>
+void direct_runs(int64_t k, const T* a, const T* from, const int64_t* starts, const int64_t* offsets, const T* bias, T* sums) {
+    using V = Vec<T>;
+    constexpr int W = V::width;
+    V low[L * R], high[L * R];
+    const T* at[R];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) at[r] = from + starts[r];
+#pragma GCC unroll 16
+    for (int i = 0; i < L * R; ++i) {
+        low[i] = V::load(bias ? bias : sums + 2 * W * i);
+        high[i] = V::load((bias ? bias : sums + 2 * W * i) + W);
+    }
+    for (int64_t p = 0; p < k; ++p, a += 2 * W) {
+        const V a0 = V::load(a), a1 = V::load(a + W);
+        const int64_t offset = offsets[p];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+            for (int l = 0; l < L; ++l) {
+                const V factor = V::all(at[r][offset + l]);
+                low[r * L + l].add_product(factor, a0);
+                high[r * L + l].add_product(factor, a1);
+            }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < L * R; ++i) {
+        low[i].store(sums + 2 * W * i);
+        high[i].store(sums + 2 * W * i + W);
+    }
+}
+#endif
+/// The sums of 12 or 14 positions fill the registers. Most images' rows are a multiple of 4 or of 7 long.
+template <class T> constexpr DirectSteps<T> with_runs(DirectSteps<T> steps) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4) {
+        steps.runs[0] = {7, 2, direct_runs<T, 7, 2>};
+        steps.runs[1] = {4, 3, direct_runs<T, 4, 3>};
+    }
+#endif
+    return steps;
+}
+
 template <class T> void put(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step) {
     using V = Vec<T>;
     constexpr int W = V::width;
@@ -414,11 +458,13 @@ void products(const ConvolutionSamples& samples, int64_t count, const T* grad, i
 }
 
 template <class T>
-constexpr DirectSteps<T> direct_steps = {tile_of<T>(),
-                                         {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>},
-                                         products<T>,
-                                         put<T>,
-                                         turn<T>};
+constexpr DirectSteps<T> direct_steps =
+    with_runs<T>({tile_of<T>(),
+                  {direct<T, tile_sizes.rows>, direct<T, 2 * tile_sizes.rows>, direct<T, 3 * tile_sizes.rows>},
+                  products<T>,
+                  put<T>,
+                  turn<T>,
+                  {}});
 
 } // namespace
 

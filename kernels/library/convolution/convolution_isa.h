@@ -73,6 +73,15 @@ struct ConvolutionTile {
     int products, product_taps; // of a weight gradient: channels of the output, taps
 };
 
+/// A direct step with the parts of channels and positions exchanged, for narrow images: as many channels of the output as a tile
+/// has columns are side by side in registers, and positions are broadcast, `runs` runs of `length` that lie anywhere.
+template <class T> struct DirectRuns {
+    int length, runs;
+    /// sums[i * columns + channel] = bias[channel] + the sum over p < k of a[p][channel] * from[starts[i / length] + i % length +
+    /// offsets[p]]. Without bias it goes on from the sums.
+    void (*add)(int64_t k, const T* a, const T* from, const int64_t* starts, const int64_t* offsets, const T* bias, T* sums);
+};
+
 template <class T> struct DirectSteps {
     ConvolutionTile tile;
     /// to[row * to_step + column] = bias[row] + the sum over p < k of a[p][row] * from[offsets[p] + column]. Without bias it
@@ -86,6 +95,7 @@ template <class T> struct DirectSteps {
     void (*put)(int64_t rows, int64_t count, const T* sums, T* to, int64_t to_step);
     /// to[p * to_stride + r] = from[r * from_stride + p] for r < rows, p < k.
     void (*turn)(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t k);
+    DirectRuns<T> runs[2]; // null where a register holds few channels
 };
 
 struct ConvolutionSteps {
