@@ -137,9 +137,11 @@ void pack_rows(char* to, const Operand& a, int64_t rows, int64_t bytes) {
     }
 }
 
-// A block of sums: 32 rows and columns, or 16 if no more are needed.
+// A block of sums: 32 rows and columns, or 16 if no more are needed. The last sums of whole blocks go where the result is.
 struct Block {
     bool bytes, tall, broad, add;
+    char* to;
+    int64_t to_row; // bytes
 };
 
 // `a` holds tiles, with the steps from one row to the next and from one tile along k to the next; the lower ones are at
@@ -187,11 +189,13 @@ struct Block {
             if (tall) _tile_dpbf16ps(2, 5, 6);
         }
     }
-    _tile_stored(0, sums, row);
-    if (broad) _tile_stored(1, sums + side, row);
+    char *to = what.to ? what.to : reinterpret_cast<char*>(sums), *low = to + side * (what.to ? what.to_row : row);
+    const int64_t to_row = what.to ? what.to_row : row;
+    _tile_stored(0, to, to_row);
+    if (broad) _tile_stored(1, to + line, to_row);
     if (!tall) return;
-    _tile_stored(2, sums + side * 2 * wide, row);
-    if (broad) _tile_stored(3, sums + side * 2 * wide + side, row);
+    _tile_stored(2, low, to_row);
+    if (broad) _tile_stored(3, low + line, to_row);
 }
 
 // Converts sums to elements of out: up to 64 columns.
@@ -265,6 +269,7 @@ void gemm_tiles(const TilesPart& given) {
     const int64_t n_block = least(room / deep < 2 * wide ? 2 * wide : room / deep / (2 * wide) * (2 * wide), n_up);
     const bool few = part.m <= wide; // a is packed once
     const bool kept = deep < all;    // sums of all rows
+    const bool plain = part.kind != TilesPart::BFloat16 && !part.c && part.alpha == 1;
     Buffer<char> packed_b(n_block * deep), packed_a(wide * (few ? all : some));
     Buffer<float> sums((kept ? up(part.m, wide) : wide) * n_block);
 
@@ -301,10 +306,14 @@ void gemm_tiles(const TilesPart& given) {
                         for (int64_t j = 0; j < n; j += wide) {
                             const int64_t columns = least(n - j, wide), second = j & wide;
                             float* block = strip + (j - second) * wide + second;
-                            multiply({item == 1, rows > side, columns > side, d0 + p > 0}, there / line, left, left + side * left_row,
-                                     left_row, in_place ? line : 2 * tile_bytes, panel_at(p, j), block);
-                            if (d0 + p + bytes == length && (second || j + wide >= n))
-                                put(part, block - second, i, j0 + j - second, rows, columns + second);
+                            const bool last = d0 + p + bytes == length, whole = plain && last && rows == wide && columns == wide;
+                            char* to = whole ? static_cast<char*>(part.out) + (i * part.out_row + j0 + j) * out_item : nullptr;
+                            multiply({item == 1, rows > side, columns > side, d0 + p > 0, to, part.out_row * out_item}, there / line, left,
+                                     left + side * left_row, left_row, in_place ? line : 2 * tile_bytes, panel_at(p, j), block);
+                            if (!last || whole) continue;
+                            // Two blocks at once, unless the first was stored.
+                            const int64_t before = plain && rows == wide ? 0 : second;
+                            if (before || second || j + wide >= n) put(part, block - before, i, j0 + j - before, rows, columns + before);
                         }
                     }
                 }
