@@ -54,6 +54,40 @@ int64_t multiply_add(int64_t rounds, float* result) {
     return multiply_adds(rounds);
 }
 
+/* Products of AMX tiles, two by two, that are loaded from the first cache: `data` are 4 KB of bfloat16, or of int8 if `bytes`. The clock
+   depends on the numbers. Returns how many multiply-adds it did, 0 without AMX. */
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+int64_t tile_products(int64_t rounds, int bytes, const char* data) {
+    struct { uint8_t palette, start, none[14]; uint16_t row_bytes[16]; uint8_t rows[16]; } shapes __attribute__((aligned(64))) = {.palette = 1};
+    for (int i = 0; i < 8; i++) shapes.row_bytes[i] = 64, shapes.rows[i] = 16;
+    if (syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */)) return 0;
+    _tile_loadconfig(&shapes);
+    for (int64_t r = 0; r < rounds; r++) {
+        _tile_loadd(4, data, 64);
+        _tile_loadd(6, data + 2048, 64);
+        _tile_loadd(7, data + 3072, 64);
+        _tile_loadd(5, data + 1024, 64);
+        if (bytes) {
+            _tile_dpbssd(0, 4, 6);
+            _tile_dpbssd(1, 4, 7);
+            _tile_dpbssd(2, 5, 6);
+            _tile_dpbssd(3, 5, 7);
+        } else {
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_dpbf16ps(1, 4, 7);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
+    }
+    _tile_release();
+    return rounds * 4 * 16 * 16 * (bytes ? 64 : 32);
+}
+#else
+int64_t tile_products(int64_t rounds, int bytes, const char* data) { return 0 * (rounds + bytes + data[0]); }
+#endif
+
 enum { most_threads = 64, piece = 4096 };
 
 struct Task {

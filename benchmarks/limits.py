@@ -30,7 +30,7 @@ def compile_limits():
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "limits.c")
     subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-ffp-contract=fast", "-pthread", "-shared", "-fPIC", "-o", library, source], check=True)
     library = ctypes.CDLL(library)
-    library.multiply_add.restype = library.run.restype = ctypes.c_int64
+    library.multiply_add.restype = library.run.restype = library.tile_products.restype = ctypes.c_int64
     return library
 
 
@@ -99,6 +99,24 @@ def main():
             print(f"\nmultiply-adds: {rate * 1e-9:.1f} G/s in registers")
         line = f"  matmul {n:5d} {times[0] * 1e3:8.2f} ms  {n ** 3 / times[0] / rate:6.0%} of the peak"
         print(line + (f"  torch / ours {times[1] / times[0]:6.2f}" if a.torch else ""), flush=True)
+
+    for bytes_, name in ((0, "bfloat16"), (1, "int8")):
+        def draw(m, *shape, bytes_=bytes_):
+            return m.randint(-128, 127, shape, dtype=m.int8) if bytes_ else m.randn(shape).bfloat16()
+
+        data = draw(kindling, 4096 >> (not bytes_))
+        tiles = (ctypes.c_int64(1 << 14), bytes_, ctypes.c_void_p(data.data_ptr()))
+        made = limits.tile_products(*tiles)
+        if not made:
+            continue
+        for n in PRODUCTS:
+            pairs = [(m, draw(m, n, n), draw(m, n, n)) for m in modules]
+            calls = [lambda m=m, x=x, y=y, by=m._int_mm if bytes_ else m.matmul: by(x, y) for m, x, y in pairs]
+            *times, peak = best(calls + [lambda tiles=tiles: limits.tile_products(*tiles)], 2 * a.seconds)
+            if n == PRODUCTS[0]:
+                print(f"\nmultiply-adds of {name} tiles: {made / peak * 1e-9:.0f} G/s")
+            line = f"  {name} {n:5d} {times[0] * 1e3:8.2f} ms  {n ** 3 / times[0] / made * peak:6.0%} of the peak"
+            print(line + (f"  torch / ours {times[1] / times[0]:6.2f}" if a.torch else ""), flush=True)
 
 
 if __name__ == "__main__":
