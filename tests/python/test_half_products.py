@@ -94,3 +94,36 @@ def test_convolutions(case):
     for x, y, z in zip(ours, theirs, exact, strict=True):
         error = abs(x - z).max()
         assert error <= 1.2 * abs(y - z).max() + 1e-12 and error <= abs(z).max() / 200
+
+
+# Groups, channels, images, size, kernel, stride, padding, dilation: images side by side and in bands of rows, odd channels, few of them, strides that
+# tiles take and do not take, kernels of more and of fewer than eight taps.
+CONVOLUTIONS = [(1, 16, 16, 2, (9, 9), (3, 3), (1, 1), 1, 1), (1, 17, 33, 3, (8, 11), (3, 3), (1, 1), (1, 1), (2, 1)), (2, 32, 20, 5, (7, 7), (2, 4), (2, 2), (0, 3), 1),
+                (1, 64, 100, 33, (4, 4), (3, 3), (1, 1), 1, 1), (1, 40, 64, 2, (5, 40), (1, 3), (1, 2), (0, 1), 1), (1, 24, 32, 2, (13, 12), (5, 5), (3, 3), 2, 1),
+                (1, 64, 32, 1, (80, 61), (3, 3), (1, 1), 1, 1), (1, 32, 32, 1, (1, 1), (3, 3), (1, 1), 1, 1), (1, 96, 48, 2, (70, 57), (3, 3), (2, 2), 1, 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_convolutions_of_bfloat16(case):
+    groups, channels, outputs, images, size, kernel, stride, padding, dilation = case
+    kindling.manual_seed(2)
+    x = kindling.randn(images, channels * groups, *size).bfloat16()
+    weight = kindling.randn(outputs * groups, channels, *kernel).bfloat16()
+    bias = kindling.randn(outputs * groups).bfloat16()
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    slopes = kindling.randn(kindling.nn.functional.conv2d(x, weight, **options).shape).bfloat16()
+    results = []
+    for dtype in (kindling.bfloat16, kindling.float64):
+        inputs = [each.to(dtype).requires_grad_() for each in (x, weight, bias)]
+        out = kindling.nn.functional.conv2d(*inputs, **options)
+        results.append([out, *kindling.autograd.grad(out, inputs, slopes.to(dtype))])
+    for got, want in zip(*results, strict=True):
+        assert got.dtype == kindling.bfloat16 and got.shape == want.shape
+        assert ((got - want).abs().max() / want.abs().max()).item() < 0.006
+    with_holes = x.clone()
+    with_holes[0, 0, 0, 0] = float("nan")  # which only the outputs above it see
+    spoilt = kindling.nn.functional.conv2d(with_holes, weight, **options).isnan()
+    mark = kindling.zeros(x.shape)
+    mark[0, 0, 0, 0] = 1
+    seen = kindling.nn.functional.conv2d(mark, kindling.ones(weight.shape), **options) != 0
+    assert kindling.equal(spoilt, seen)

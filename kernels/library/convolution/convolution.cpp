@@ -157,9 +157,13 @@ void convolution(const Convolution& c, const void* input, const void* weight, co
     Shape s(c);
     Counts n(s);
     if (n.output == 0) return;
-    if (s.in_channels >= 8 && by_tiles(c, s)) // with fewer channels unrolling costs more than the products save
-        return run_unrolled(s, static_cast<const BFloat16*>(input), static_cast<const BFloat16*>(weight),
-                            static_cast<const BFloat16*>(bias), static_cast<BFloat16*>(output));
+    if (s.in_channels >= 8 && by_tiles(c, s)) { // with fewer channels unrolling costs more than the products save
+        const auto *x = static_cast<const BFloat16*>(input), *w = static_cast<const BFloat16*>(weight),
+                   *b = static_cast<const BFloat16*>(bias);
+        auto* to = static_cast<BFloat16*>(output);
+        if (!run_tiles(s, x, w, b, to)) run_unrolled(s, x, w, b, to);
+        return;
+    }
     by_dtype(c.dtype, input, n.input, weight, n.weight, bias, c.out_channels, output, n.output,
              [&](auto* x, auto* w, auto* b, auto* y) { run_forward(s, x, w, b, y); });
 }
@@ -168,6 +172,9 @@ void convolution_input_gradient(const Convolution& c, const void* grad_output, c
     Shape s(c);
     Counts n(s);
     if (n.input == 0) return;
+    if (by_tiles(c, s) && run_tiles_input(s, static_cast<const BFloat16*>(grad_output), static_cast<const BFloat16*>(weight),
+                                          static_cast<const BFloat16*>(bias), static_cast<BFloat16*>(grad_input)))
+        return;
     if (by_tiles(c, s))
         return with_float_result(c.dtype, bias, c.in_channels, grad_input, n.input, [&](const float* b, float* to) {
             run_unrolled_input(s, static_cast<const BFloat16*>(grad_output), static_cast<const BFloat16*>(weight), b, to);

@@ -403,14 +403,7 @@ template <class T> bool run_direct(const Shape& s, const T* input, const T* weig
 // With stride 1 the input gradient is the convolution of the output's gradient with the flipped kernel.
 template <class T> bool run_direct_input(const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
     Shape back = s;
-    for (int d = 0; d < 3; ++d) {
-        std::swap(back.in[d], back.out[d]);
-        back.padding[d] = s.dilation[d] * (s.kernel[d] - 1) - s.padding[d];
-        if (s.stride[d] != 1 || back.padding[d] < 0) return false;
-    }
-    std::swap(back.in_space, back.out_space);
-    std::swap(back.in_channels, back.out_channels);
-    if (s.out_space == 0) return false;
+    if (!back.turn_back()) return false;
     const int64_t row = s.in_channels * s.taps;
     return run<T>(back, grad_output, weight, {s.out_channels * row, s.taps, row, true}, bias, grad_input);
 }

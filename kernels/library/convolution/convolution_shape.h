@@ -1,6 +1,7 @@
 // kernels/library/convolution/convolution_shape.h: what the files of the convolution share.
 #pragma once
 #include <cstring>
+#include <utility>
 
 #include "kernels/isa.h"
 #include "kernels/library/convolution/convolution.h"
@@ -32,6 +33,18 @@ struct ConvolutionShape {
         taps = kernel[0] * kernel[1] * kernel[2];
         direct = taps == 1;
         for (int d = 0; d < 3; ++d) direct = direct && stride[d] == 1 && padding[d] == 0;
+    }
+    /// Becomes the convolution with the flipped kernel that is the input's gradient, for stride 1; false if there is none.
+    bool turn_back() {
+        if (out_space == 0) return false;
+        for (int d = 0; d < 3; ++d) {
+            std::swap(in[d], out[d]);
+            padding[d] = dilation[d] * (kernel[d] - 1) - padding[d];
+            if (stride[d] != 1 || padding[d] < 0) return false;
+        }
+        std::swap(in_space, out_space);
+        std::swap(in_channels, out_channels);
+        return true;
     }
 };
 
@@ -88,6 +101,11 @@ template <class T> bool run_direct_weight(const ConvolutionShape& s, const T* in
 
 /// With a stride, phase by phase; false if the shape is not for it. See convolution_strided.cpp.
 bool run_strided_input(const ConvolutionShape& s, const float* grad_output, const float* weight, const float* bias, float* grad_input);
+
+/// bfloat16 by AMX tiles, if has_tiles(); false if the shape is not for it. See convolution_tiles.cpp.
+bool run_tiles(const ConvolutionShape& s, const BFloat16* input, const BFloat16* weight, const BFloat16* bias, BFloat16* output);
+bool run_tiles_input(const ConvolutionShape& s, const BFloat16* grad_output, const BFloat16* weight, const BFloat16* bias,
+                     BFloat16* grad_input);
 
 /// For any shape with enough channels to fill registers; see convolution_weight.cpp.
 bool run_weight(const ConvolutionShape& s, const float* input, const float* grad_output, float* grad_weight);
