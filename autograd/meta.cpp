@@ -1,4 +1,5 @@
 // autograd/meta.cpp: a tensor's place in the graph, and what in-place writes do to it.
+// Compiled for size.
 #include "autograd/meta.h"
 
 #include "autograd/copy_slices.h"

@@ -1,5 +1,6 @@
 // kernels/reductions/scan.cpp: cumulative sums, products and extremes along one dimension. Each line is computed in order, floats
 // in double.
+// Compiled for size.
 #include "core/error.h"
 #include "kernels/tile/executor.h"
 #include "kernels/tile/move.h"

@@ -71,15 +71,18 @@ template <class T> [[gnu::noinline, gnu::noclone]] void put_tile(const Target<T>
     }
 }
 
-// Rows of memory that will be read soon, prefetched a slice at a time: one slice for each tile.
+// Rows of memory that will be read soon, prefetched a slice at a time: one slice for each tile. A row that does not begin with a line
+// of the cache ends in one more, which is prefetched by its last byte: without it products of odd sizes waited at each row.
 struct Ahead {
     const char* at = nullptr;
     int64_t rows = 0, row = 0, row_lines = 0; // `row`: bytes from one to the next
     // A whole slice, between tiles.
     void slice(int64_t index, int64_t slices) const {
         int64_t begin = rows * index / slices, end = rows * (index + 1) / slices;
-        for (int64_t r = begin; r < end; ++r)
+        for (int64_t r = begin; r < end; ++r) {
             for (int64_t l = 0; l < row_lines; ++l) __builtin_prefetch(at + r * row + l * 64, 0, 2);
+            __builtin_prefetch(at + r * row + row_lines * 64 - 1, 0, 2);
+        }
     }
 };
 
@@ -101,6 +104,7 @@ struct Beside {
         const char* from = at + (p >> shift) * row;
 #pragma GCC unroll 2
         for (int l = 0; l < Lines; ++l) __builtin_prefetch(from + l * 64, Write, Write ? 3 : 2);
+        __builtin_prefetch(from + Lines * 64 - 1, Write, Write ? 3 : 2);
     }
 };
 
@@ -449,9 +453,11 @@ template <class T> void run(const GemmPart<T>& part) {
                         } else {
                             next.slice(index, tiles);
                             if (far_out)
-                                for (int64_t r = 0; r < rows; ++r)
-                                    for (int64_t l = 0; l < N * item; l += 64)
-                                        __builtin_prefetch(reinterpret_cast<char*>(place.out + r * place.out_row) + l, 1);
+                                for (int64_t r = 0; r < rows; ++r) {
+                                    const char* row = reinterpret_cast<char*>(place.out + r * place.out_row);
+                                    for (int64_t l = 0; l < N * item; l += 64) __builtin_prefetch(row + l, 1);
+                                    __builtin_prefetch(row + N * item - 1, 1);
+                                }
                         }
                         if (first) tile_packing<T>(k, packed_rows, b + j, part.b_row, place, beside, packed);
                         else if (whole) tile_packed<T>(k, packed_rows, panel, place, columns, beside);
