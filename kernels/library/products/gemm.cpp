@@ -103,7 +103,7 @@ template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batc
         turn(part);
         std::swap(a_batch, b_batch);
     }
-    part.may_dot = part.m <= 4;
+    part.may_dot = part.m <= 4 || (part.m <= 8 && part.n * part.k >= 3 << 16); // packing a large b costs more
 
     auto moved = [](GemmPart<T> p, int64_t i, int64_t rows, int64_t j, int64_t columns) {
         p.m = rows;

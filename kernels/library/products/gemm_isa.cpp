@@ -264,61 +264,112 @@ template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_colum
     }
 }
 
-// Few rows, b's columns contiguous along k (a weight kept as [out, in]): dot products, four columns at once, in 16
-// interleaved partial sums whatever the register width.
-template <class T> void dots(const GemmPart<T>& part) {
-    constexpr int lanes = 16;
+// The first `count` numbers of a register, the others 0 and not read.
+template <class T> inline Vec<T> load_first(const T* from, int64_t count) {
+    if (count >= Vec<T>::width) return Vec<T>::load(from);
+#if defined(__AVX512F__)
+    const unsigned there = count > 0 ? (1u << count) - 1 : 0;
+    if constexpr (sizeof(T) == 4) return {_mm512_maskz_loadu_ps(static_cast<__mmask16>(there), from)};
+    else return {_mm512_maskz_loadu_pd(static_cast<__mmask8>(there), from)};
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == 4) {
+        const __m256i place = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        return {_mm256_maskload_ps(from, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), place))};
+    } else {
+        return {_mm256_maskload_pd(from, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)))};
+    }
+#else
+    T some[Vec<T>::width] = {};
+    for (int64_t l = 0; l < count; ++l) some[l] = from[l];
+    return Vec<T>::load(some);
+#endif
+}
+
+// Sixteen lanes as four sums: the first halving of `fold`, in registers.
+inline __m128 quarter(const Vec<float>* sums) {
+#if defined(__AVX512F__)
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(sums->v), _mm512_extractf32x8_ps(sums->v, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#elif defined(__AVX2__)
+    const __m256 half = _mm256_add_ps(sums[0].v, sums[1].v);
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#else
+    return _mm_add_ps(_mm_add_ps(sums[0].v, sums[2].v), _mm_add_ps(sums[1].v, sums[3].v));
+#endif
+}
+
+// Rows, b's columns contiguous along k (a weight kept as [out, in]): dot products of R rows and four columns at once, in 16
+// interleaved partial sums whatever the register width. Nothing is packed, which would cost more than the sums of few rows.
+template <class T, int R> [[gnu::noinline]] void dots(const GemmPart<T>& part, int64_t row, int64_t column, const Target<T>& target) {
+    constexpr int lanes = 16, C = 4;
     using V = Vec<T>;
     constexpr int parts = lanes / V::width;
-    Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
-    int64_t k = part.k, whole = k & ~int64_t{lanes - 1};
-    // Four sums at once: sixteen lanes are halved until one is left, whatever the register width.
-    auto finish = [&](const V(*sums)[parts], int columns, const T* a, const T* b, T* totals) {
-        alignas(64) T partial[4][lanes];
-        for (int c = 0; c < 4; ++c)
-            for (int v = 0; v < parts; ++v) (c < columns ? sums[c][v] : V::zero()).store(partial[c] + v * V::width);
-        fold(partial, totals);
-        for (int c = 0; c < columns; ++c)
-            for (int64_t p = whole; p < k; ++p) {
-                One<T> total{totals[c]};
-                total.add_product({a[p]}, {b[c * part.b_column + p]});
-                totals[c] = total.v;
-            }
-    };
-    for (int64_t j = 0; j < part.n;) {
-        int columns = part.n - j >= 4 ? 4 : 1;
-        for (int64_t i = 0; i < part.m; ++i) {
-            const T* a = part.a + i * part.a_row;
-            const T* b = part.b + j * part.b_column;
-            if (columns == 4) {
-                V sums[4][parts];
+    const int64_t whole = part.k & ~int64_t{lanes - 1}, rest = part.k - whole;
+    const T *a = part.a + row * part.a_row, *b[C];
 #pragma GCC unroll 4
-                for (int c = 0; c < 4; ++c)
-#pragma GCC unroll 8
-                    for (int v = 0; v < parts; ++v) sums[c][v] = V::zero();
-                for (int64_t p = 0; p < whole; p += lanes) {
-#pragma GCC unroll 8
-                    for (int v = 0; v < parts; ++v) {
-                        V factor = V::load(a + p + v * V::width);
+    for (int c = 0; c < C; ++c) b[c] = part.b + (column + c < part.n ? column + c : part.n - 1) * part.b_column;
+    V sums[R][C][parts];
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-                        for (int c = 0; c < 4; ++c) sums[c][v].add_product(factor, V::load(b + c * part.b_column + p + v * V::width));
-                    }
-                }
-                T totals[4];
-                finish(sums, 4, a, b, totals);
-                for (int c = 0; c < 4; ++c) put(target, i, j + c, totals[c]);
-            } else {
-                V sums[1][parts];
-                for (int v = 0; v < parts; ++v) sums[0][v] = V::zero();
-                for (int64_t p = 0; p < whole; p += lanes)
+        for (int c = 0; c < C; ++c)
 #pragma GCC unroll 8
-                    for (int v = 0; v < parts; ++v) sums[0][v].add_product(V::load(a + p + v * V::width), V::load(b + p + v * V::width));
-                T totals[4];
-                finish(sums, 1, a, b, totals);
-                put(target, i, j, totals[0]);
+            for (int v = 0; v < parts; ++v) sums[r][c][v] = V::zero();
+    const auto add = [&](int64_t p, auto load) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int v = 0; v < parts; ++v) {
+            V factors[R];
+#pragma GCC unroll 2
+            for (int r = 0; r < R; ++r) factors[r] = load(a + r * part.a_row + p, v);
+#pragma GCC unroll 4
+            for (int c = 0; c < C; ++c) {
+                const V other = load(b[c] + p, v);
+#pragma GCC unroll 2
+                for (int r = 0; r < R; ++r) sums[r][c][v].add_product(factors[r], other);
             }
         }
-        j += columns;
+    };
+    for (int64_t p = 0; p < whole; p += lanes)
+        add(p, [](const T* from, int v) __attribute__((always_inline)) { return V::load(from + v * V::width); });
+    if (rest)
+        add(whole,
+            [&](const T* from, int v) __attribute__((always_inline)) { return load_first(from + v * V::width, rest - v * V::width); });
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r) { // lanes are halved until one is left
+        alignas(64) T partial[C][lanes], totals[C];
+        if constexpr (sizeof(T) == 4) {
+            __m128 q[C];
+#pragma GCC unroll 4
+            for (int c = 0; c < C; ++c) q[c] = quarter(sums[r][c]);
+            _MM_TRANSPOSE4_PS(q[0], q[1], q[2], q[3]);
+            _mm_store_ps(totals, _mm_add_ps(_mm_add_ps(q[0], q[2]), _mm_add_ps(q[1], q[3])));
+        } else {
+#pragma GCC unroll 4
+            for (int c = 0; c < C; ++c)
+#pragma GCC unroll 8
+                for (int v = 0; v < parts; ++v) sums[r][c][v].store(partial[c] + v * V::width);
+            fold(partial, totals);
+        }
+        const int64_t there = part.n - column < C ? part.n - column : C;
+        for (int c = 0; c < there; ++c) put(target, row + r, column + c, totals[c]);
+    }
+}
+// One number after the other where there are few: the order of small matrices in batches (tiny_isa.cpp).
+template <class T> void short_dots(const GemmPart<T>& part, const Target<T>& target) {
+    for (int64_t j = 0; j < part.n; ++j)
+        for (int64_t i = 0; i < part.m; ++i) {
+            One<T> total{0};
+            for (int64_t p = 0; p < part.k; ++p) total.add_product({part.a[i * part.a_row + p]}, {part.b[j * part.b_column + p]});
+            put(target, i, j, total.v);
+        }
+}
+template <class T> void dots(const GemmPart<T>& part, const Target<T>& target) {
+    if (part.k < 16) return short_dots(part, target);
+    constexpr int R = Vec<T>::width == 16 ? 2 : 1; // as many as there are registers for
+    for (int64_t column = 0; column < part.n; column += 4) {
+        int64_t row = 0;
+        for (; row + R <= part.m; row += R) dots<T, R>(part, row, column, target);
+        if (row < part.m) dots<T, 1>(part, row, column, target);
     }
 }
 
@@ -387,7 +438,7 @@ template <class T> void run(const GemmPart<T>& part) {
             for (int64_t j = 0; j < part.n; ++j) put(target, i, j, T{0});
         return;
     }
-    if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part);
+    if (part.may_dot && !part.b_panel && part.b_row == 1 && part.a_column == 1) return dots(part, target);
     if (part.m <= (prefetches_beside<T> ? 1 : 4) && !part.b_panel && part.b_column == 1 && part.n >= 4 * N &&
         part.k * part.n * item >= 128 << 10)
         return few_rows(part, target);
