@@ -46,12 +46,14 @@ Root root(uint64_t numerator, uint64_t denominator) {
 }
 
 template <class R> const FourierLoops<R>& loops() {
-    const FourierSteps& steps = KINDLING_OF_ISA(fourier_steps);
+    static const FourierSteps& steps = KINDLING_OF_ISA(fourier_steps);
     if constexpr (sizeof(R) == 4) return steps.in_float;
     else return steps.in_double;
 }
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+/// Groups of lanes that n numbers fill. Without a sign: such a division is a shift also where it is compiled for size.
+template <class R> int64_t groups_of(int64_t n) { return static_cast<int64_t>(static_cast<uint64_t>(n + lanes<R> - 1) / lanes<R>); }
 
 /// The radices of a length; none if it has a prime factor that is too large.
 struct Radices {
@@ -89,7 +91,8 @@ double cost_of(const Radices& radices) {
 template <class R> struct Stages {
     int64_t n = 0;
     Radices radices;
-    std::vector<R> twiddles, roots; // as FourierLoops::stage reads them, stage after stage
+    std::vector<StageStep> steps;
+    std::vector<R> twiddles, roots; // stage after stage
 
     void push(std::vector<R>& to, int64_t numerator, int64_t denominator) {
         Root w = root(static_cast<uint64_t>(numerator), static_cast<uint64_t>(denominator));
@@ -101,6 +104,7 @@ template <class R> struct Stages {
         radices = radices_of(n);
         for (int r : radices) {
             int64_t m = length / r;
+            steps.push_back({r, m});
             for (int64_t p = 0; p < m; ++p)
                 for (int k = 1; k < r; ++k) push(twiddles, p * k, length);
             if (r > 5 && r % 2)
@@ -114,22 +118,21 @@ template <class R> struct Stages {
         }
     }
     /// Overwrites x and the spare memory; returns where the result is.
-    R* run(R* x, R* spare, bool back) const {
-        const R *w = twiddles.data(), *angles = roots.data();
-        int64_t length = n, s = 1;
-        for (int r : radices) {
-            int64_t m = length / r;
-            loops<R>().stage(r, m, s, x, spare, w, angles, back);
-            w += 2 * m * (r - 1);
-            if (r > 5 && r % 2) angles += (r / 2 + 1) / 2 * (r / 2) * 4;
-            std::swap(x, spare);
-            length = m;
-            s *= r;
-        }
-        return x;
+    StageList<R> list() const { return {n, steps.data(), radices.count, twiddles.data(), roots.data()}; }
+    R* run(R* x, R* spare, bool back, const Outside<R>& outside = {}) const { return loops<R>().stages(list(), x, spare, back, outside); }
+    /// Whether rows are transposed by tiles on their way to the first stage and from the last one: as a whole they stay in the first
+    /// cache up to some length.
+    bool takes_tiles() const {
+        if (n < 192 || steps.size() < 2) return false;
+        const StageStep &first = steps.front(), &last = steps.back();
+        return first.radix <= most_tiles && last.radix <= most_tiles && std::min(first.rest, n / last.radix) >= tile<R>;
     }
+    static constexpr int64_t most_tiles = 16;
+    /// Rounded up so that blocks can be transposed.
+    int64_t padded() const { return groups_of<R>(n) * lanes<R>; }
 };
 
+constexpr int64_t longest_alone = 16384;            // longer rows are shared out to threads
 constexpr int64_t longest_blocks = 2048;            // longer rows are split into matrices, one by one
 constexpr int64_t longest_column = 4096;            // longer sequences across memory are copied to rows first
 constexpr int64_t longest_table = int64_t{1} << 16; // of the factors between columns and rows
@@ -144,7 +147,8 @@ template <class R> struct Plan {
     Stages<R> first;                   // of blocks, or of a row's columns
     int64_t least_rows = lanes<R> + 1; // of Blocks: fewer rows are faster one by one
     Stages<R> second;
-    std::vector<R> between, outer; // FourierLoops::transpose
+    std::vector<R> between, outer;
+    Matrix<R> matrix{}; // of all of these
     // Bluestein's algorithm, if it is used: there and back again. kernel: the transformed chirp, divided by the padded length,
     // in the blocks that the transform's rows end in
     std::shared_ptr<const Plan> there, back;
@@ -155,41 +159,19 @@ template <class R> struct Plan {
     std::vector<R> turns;                    // exp(-pi i k / n) for k = 0 to n / 2, real parts first
 
     // A row's matrix in blocks: groups of columns, groups of rows, blocks of such a group, numbers of all.
-    int64_t columns() const { return (second.n + lanes<R> - 1) / lanes<R>; }
-    int64_t rows() const { return (first.n + lanes<R> - 1) / lanes<R>; }
+    int64_t columns() const { return groups_of<R>(second.n); }
+    int64_t rows() const { return groups_of<R>(first.n); }
     int64_t pitch() const { return columns() * lanes<R>; }
     int64_t room() const { return rows() * pitch() * block<R>; }
+    /// Working memory for a group of columns or of rows.
+    int64_t group_room() const { return std::max(2 * first.padded(), second.padded()) * block<R>; }
     /// How often run_row looks ahead.
     int64_t steps() const { return 2 * (columns() + rows()) + 1; }
 };
 
-/// Memory that a row writes and that the next row reads, prefetched a few lines at a time between the steps of the row: a
-/// row is a page or two, at whose ends the hardware prefetcher stops. All lines at once would occupy the buffers that the
-/// row's own loads need, and its arithmetic would wait for them. For one thread: rows so short are not shared out.
-class Ahead {
-public:
-    Ahead(const void* written, int64_t written_bytes, const void* read, int64_t read_bytes, int64_t times)
-        : written_(static_cast<const char*>(written)), read_(static_cast<const char*>(read)), written_end_(written_ + written_bytes),
-          read_end_(read_ + read_bytes), share_((std::max(written_bytes, read_bytes) / times / 512 + 1) * 512) {}
-    void some() {
-        fetch<1>(written_, written_end_);
-        fetch<0>(read_, read_end_);
-    }
-
-private:
-    template <int write> void fetch(const char*& from, const char* end) {
-        const char* at = from;
-        for (end = from = std::min(end, at + share_); at < end; at += 512)
-#pragma GCC unroll 8
-            for (int64_t line = 0; line < 512; line += 64) __builtin_prefetch(at + line, write, 2);
-    }
-    const char *written_, *read_, *written_end_, *read_end_;
-    int64_t share_;
-};
-
 template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use);
 
-template <class R> void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead = nullptr);
+template <class R> void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, R* room = nullptr, Ahead* ahead = nullptr);
 
 /// The cheapest length of the columns, 0 if there is none, and the cost, in passes of radix 8 over blocks filled by one row.
 struct Split {
@@ -203,7 +185,7 @@ Split split_of(int64_t n, int64_t lane_count) {
         for (int64_t first : {d, n / d}) {
             int64_t second = n / first;
             auto waste = [&](int64_t count) { return static_cast<double>(round_up(count, lane_count)) / static_cast<double>(count); };
-            double cost = waste(second) * (cost_of(radices_of(first)) + 1.7) + waste(first) * (cost_of(radices_of(second)) + 0.7);
+            double cost = waste(second) * (cost_of(radices_of(first)) + 1.2) + waste(first) * (cost_of(radices_of(second)) + 0.3);
             if (std::max(first, second) > 4096) cost *= 2; // blocks exceed the second cache
             if (!best.first || cost < best.cost) best = {first, cost};
         }
@@ -292,16 +274,26 @@ template <class R> std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) 
         plan->first.make(first);
         plan->second.make(second);
         const bool large = n > longest_table;
-        for (int64_t c = 0; c < (large ? lanes<R> : second); c += lanes<R>)
+        const int64_t size = plan->first.padded() * block<R>;
+        std::vector<R> factors(static_cast<size_t>(size));
+        for (int64_t c = 0; c < (large ? lanes<R> : second); c += lanes<R>) {
             for (int64_t k = 0; k < first; ++k)
-                for (bool im : {false, true})
-                    for (int64_t j = c; j < c + lanes<R>; ++j) {
-                        Root w = root(static_cast<uint64_t>(j) * static_cast<uint64_t>(k), static_cast<uint64_t>(n));
-                        plan->between.push_back(static_cast<R>(im ? w.im : w.re));
-                    }
-        if (large)
+                for (int64_t j = 0; j < lanes<R>; ++j) {
+                    Root w = root(static_cast<uint64_t>(c + j) * static_cast<uint64_t>(k), static_cast<uint64_t>(n));
+                    factors[static_cast<size_t>(k * block<R> + j)] = static_cast<R>(w.re);
+                    factors[static_cast<size_t>(k * block<R> + lanes<R> + j)] = static_cast<R>(w.im);
+                }
+            plan->between.resize(plan->between.size() + static_cast<size_t>(size));
+            if (!large)
+                loops<R>().arrange(factors.data(), nullptr, plan->between.data() + plan->between.size() - size, plan->first.padded());
+        }
+        if (large) {
+            plan->between.swap(factors);
             for (int64_t c = 0; c < second; c += lanes<R>)
-                for (int64_t k = 0; k < first; ++k) plan->first.push(plan->outer, c * k, n);
+                for (int64_t k = 0; k < plan->first.padded(); ++k) plan->first.push(plan->outer, c * k, n);
+        }
+        plan->matrix = {
+            plan->first.list(), plan->second.list(), plan->pitch(), size, plan->between.data(), large ? plan->outer.data() : nullptr};
         return plan;
     }
     // j k = (j^2 + k^2 - (k - j)^2) / 2 makes the transform a convolution with a chirp.
@@ -309,7 +301,7 @@ template <class R> std::shared_ptr<const Plan<R>> make_plan(int64_t n, Use use) 
     plan->there = plan_of<R>(length, Use::Row);
     plan->back = plan_of<R>(length, Use::Turned);
     const Plan<R>& there = *plan->there;
-    Scratch<R> room(2 * length), middle(there.room()), spare(there.second.n * block<R>);
+    Scratch<R> room(2 * length), middle(there.room()), spare(there.group_room());
     std::fill(room.data, room.data + 2 * length, R{0});
     uint64_t square = 0, modulus = 2 * static_cast<uint64_t>(n); // j * j modulo 2 n
     for (int64_t j = 0; j < n; ++j) {
@@ -371,8 +363,8 @@ template <class R> std::shared_ptr<const Plan<R>> plan_of(int64_t n, Use use) {
 int64_t grain_of(int64_t numbers) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(numbers, 1)); }
 
 /// Transforms blocks. Overwrites x and the spare memory; returns in which of them the result is.
-template <class R> R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back) {
-    if (plan.powers.empty()) return plan.first.run(x, spare, back);
+template <class R> R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back, const Outside<R>& outside) {
+    if (plan.powers.empty()) return plan.first.run(x, spare, back, outside);
     constexpr int64_t bytes = block<R> * static_cast<int64_t>(sizeof(R));
     const int64_t m = plan.n - 1;
     auto gather = [&](R* to, const R* from, const std::vector<int64_t>& places) {
@@ -389,36 +381,21 @@ template <class R> R* run_lanes(const Plan<R>& plan, R* x, R* spare, bool back) 
     gather(result + block<R>, y, plan.logarithms);
     return result;
 }
-/// Transforms a group of columns of a row's matrix and writes it, transposed, to the middle. x and spare: for as many blocks.
-template <class R> void run_column(const Plan<R>& plan, int64_t c, R* x, R* spare, R* middle, bool back) {
-    const int64_t first = plan.first.n;
-    const bool table = plan.outer.empty();
-    loops<R>().transpose(plan.first.run(x, spare, back), first, std::min(lanes<R>, plan.second.n - c * lanes<R>),
-                         plan.between.data() + (table ? c * first * block<R> : 0), table ? nullptr : plan.outer.data() + 2 * c * first,
-                         middle + c * lanes<R> * block<R>, plan.pitch(), back);
-}
-template <class R> void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, Ahead* ahead) {
-    const int64_t first = plan.first.n, second = plan.second.n;
-    parallel_for(0, plan.columns(), grain_of(first * lanes<R>), [&](int64_t begin, int64_t end) {
-        Scratch<R> room(2 * first * block<R>);
-        for (int64_t c = begin; c < end; ++c) {
-            loops<R>().load(in + 2 * c * lanes<R>, second, first, std::min(lanes<R>, second - c * lanes<R>), room.data);
-            if (ahead) ahead->some();
-            run_column(plan, c, room.data, room.data + first * block<R>, middle, back);
-            if (ahead) ahead->some();
-        }
+/// The columns of a row's matrix, and its rows: in this thread if there is room for a group, else in threads that have their own.
+template <class R> void run_columns(const Plan<R>& plan, const R* in, R* middle, bool back, R* room, Ahead* ahead) {
+    const auto columns = loops<R>().columns;
+    if (room) return columns(plan.matrix, 0, plan.columns(), in, middle, room, back, ahead);
+    parallel_for(0, plan.columns(), grain_of(plan.first.n * lanes<R>), [&](int64_t begin, int64_t end) {
+        Scratch<R> own(plan.group_room());
+        columns(plan.matrix, begin, end, in, middle, own.data, back, nullptr);
     });
 }
-template <class R> void run_rows(const Plan<R>& plan, R* middle, R* out, R scale, bool back, Ahead* ahead) {
-    const int64_t first = plan.first.n, second = plan.second.n;
-    parallel_for(0, plan.rows(), grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
-        Scratch<R> room(second * block<R>);
-        for (int64_t k = begin; k < end; ++k) {
-            if (ahead) ahead->some();
-            const R* x = plan.second.run(middle + k * plan.pitch() * block<R>, room.data, back);
-            if (ahead) ahead->some();
-            loops<R>().store(x, second, std::min(lanes<R>, first - k * lanes<R>), out + 2 * k * lanes<R>, first, scale);
-        }
+template <class R> void run_rows(const Plan<R>& plan, R* middle, R* out, R scale, bool back, R* room, Ahead* ahead) {
+    const auto rows = loops<R>().rows;
+    if (room) return rows(plan.matrix, 0, plan.rows(), middle, out, scale, room, back, ahead);
+    parallel_for(0, plan.rows(), grain_of(plan.second.n * lanes<R>), [&](int64_t begin, int64_t end) {
+        Scratch<R> own(plan.group_room());
+        rows(plan.matrix, begin, end, middle, out, scale, own.data, back, nullptr);
     });
 }
 /// Bluestein's algorithm. The rows of the transform there are the columns of the one back, so they stay in blocks, and the
@@ -432,24 +409,33 @@ template <class R> void run_chirp(const Plan<R>& plan, const R* in, R* out, R sc
     std::fill(room.data + 2 * plan.n, room.data + 2 * length, R{0});
     run_columns(there, room.data, middle.data, false);
     parallel_for(0, there.rows(), grain_of(second * lanes<R>), [&](int64_t begin, int64_t end) {
-        Scratch<R> other(second * block<R>);
+        Scratch<R> other(there.group_room());
         for (int64_t k = begin; k < end; ++k) {
             R* row = middle.data + k * there.pitch() * block<R>;
             R* x = there.second.run(row, other.data, false);
             loop.multiply_blocks(x, plan.kernel.data() + k * second * block<R>, second);
-            run_column(back, k, x, x == row ? other.data : row, room.data, true);
+            loop.column(back.matrix, k, x, x == row ? other.data : row, room.data, true, nullptr);
         }
     });
-    run_rows<R>(back, room.data, middle.data, scale, true, nullptr);
+    run_rows<R>(back, room.data, middle.data, scale, true, nullptr, nullptr);
     loop.multiply(out, middle.data, plan.chirp.data(), plan.n, conjugate);
 }
 
-/// One sequence of complex numbers; `out` may be `in`.
-template <class R> void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, Ahead* ahead) {
+/// One sequence of complex numbers; `out` may be `in`. With room for row_room() numbers it is for this thread alone.
+template <class R> void run_row(const Plan<R>& plan, const R* in, R* out, R scale, bool back, R* room, Ahead* ahead) {
     if (plan.there) return run_chirp(plan, in, out, scale, back);
+    if (room) {
+        R* middle = room + plan.group_room();
+        run_columns(plan, in, middle, back, room, ahead);
+        return run_rows(plan, middle, out, scale, back, room, ahead);
+    }
     Scratch<R> middle(plan.room());
-    run_columns(plan, in, middle.data, back, ahead);
-    run_rows(plan, middle.data, out, scale, back, ahead);
+    run_columns(plan, in, middle.data, back);
+    run_rows<R>(plan, middle.data, out, scale, back, nullptr, nullptr);
+}
+/// None for rows that are shared out to threads, or that ask for memory of their own.
+template <class R> int64_t row_room(const Plan<R>& plan) {
+    return plan.there || plan.n > longest_alone ? 0 : plan.group_room() + plan.room();
 }
 
 // ---- arrays [outer, n, inner]
@@ -484,7 +470,7 @@ public:
         if (across && (f_.inner < lanes<R> / 2 || !blocks_ || !blocks_->first.n)) return run_transposed();
         if (pairs_) turns_ = plan_of<R>(length_, Use::Turns);
         if (across) {
-            const int64_t chunks = (f_.inner + lanes<R> - 1) / lanes<R>;
+            const int64_t chunks = groups_of<R>(f_.inner);
             parallel_for(0, f_.outer * chunks, grain_of(length_ * lanes<R>), [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
                     const int64_t at = i % chunks * lanes<R>;
@@ -497,15 +483,16 @@ public:
         const int64_t bundle = least > lanes<R> ? 1 : lanes<R>;
         if (bundle == 1 || (f_.outer % bundle && f_.outer % bundle < least)) row_ = plan_of<R>(length_, Use::Row);
         const int64_t read = given_.bytes() * f_.outer, written = result_.bytes() * f_.outer;
-        const bool short_rows = std::max(given_.bytes(), result_.bytes()) <= longest_ahead;
-        past_cache_ = short_rows && in_ != out_ && passes_cache(written, read);
-        fetches_ = short_rows && read + written > near;
+        const int64_t row = std::max(given_.bytes(), result_.bytes());
+        past_cache_ = row <= longest_ahead && in_ != out_ && passes_cache(written, read);
+        fetches_ = row <= longest_ahead && read + written > near;
         parallel_for(0, (f_.outer + bundle - 1) / bundle, grain_of(length_ * bundle), [&](int64_t begin, int64_t end) {
+            Scratch<R> room(row_ ? 2 * groups_of<R>(length_ + 1) * lanes<R> + row_room(*row_) : 0);
             for (int64_t i = begin * bundle; i < std::min(end * bundle, f_.outer); i += bundle) {
                 const int64_t count = std::min(bundle, f_.outer - i);
                 if (count >= least) run_blocks(i, 0, count);
                 else
-                    for (int64_t j = i; j < i + count; ++j) run_one(j);
+                    for (int64_t j = i; j < i + count; ++j) run_one(j, room.data);
             }
             if (past_cache_) end_past_cache();
         });
@@ -527,14 +514,31 @@ private:
     void run_blocks(int64_t o, int64_t i, int64_t count) const {
         const FourierLoops<R>& loop = loops<R>();
         const int64_t inner = f_.inner, most = length_ + pairs_;
-        Scratch<R> room(2 * most * block<R>);
+        const bool tiles = inner == 1 && count == lanes<R> && blocks_->powers.empty() && blocks_->first.takes_tiles();
+        Scratch<R> room((2 * most + (tiles ? Stages<R>::most_tiles * tile<R> : 0)) * block<R>);
         R* x = room.data;
         // Parts of numbers are parts of blocks, and so are reals by twos. By themselves reals are the real parts.
         auto step_of = [&](const Side& side) { return (side.parts == 2 || pairs_ ? lanes<R> : block<R>)*item; };
         const R* from = in_ + (o * given_.numbers * inner + i) * given_.parts;
         R* to = out_ + (o * result_.numbers * inner + i) * result_.parts;
         Ahead next = ahead_of(from, to, count, 4 * most / piece_of_bundle + 1), *ahead = fetches_ ? &next : nullptr;
-        if (inner > 1 && given_.parts == 2) loop.load(from, inner, given_.numbers, count, x);
+        Outside<R> outside;
+        if (tiles) { // pairs of reals are numbers, too
+            const bool in = kind_ == Kind::Complex || (kind_ == Kind::FromReal && pairs_);
+            const bool out = !past_cache_ && (kind_ == Kind::Complex || (kind_ == Kind::ToReal && pairs_));
+            outside = {in ? from : nullptr,
+                       out ? to : nullptr,
+                       0,
+                       scale_,
+                       given_.numbers * given_.parts,
+                       result_.numbers * result_.parts,
+                       x + 2 * most * block<R>,
+                       ahead};
+        } else if (inner > 1 && count == lanes<R> && kind_ == Kind::Complex && loop.takes_pairs && blocks_->powers.empty() && length_ > 1)
+            outside = {from, to, 2 * inner, scale_};
+        if (outside.in) {
+            // The first stage reads them.
+        } else if (inner > 1 && given_.parts == 2) loop.load(from, inner, given_.numbers, count, x);
         else {
             const int64_t step = step_of(given_);
             if (count < lanes<R> || step > lanes<R> * item) std::memset(x, 0, static_cast<size_t>(most * block<R> * item));
@@ -549,7 +553,8 @@ private:
             if (pairs_) loop.entangle_blocks(x, length_, turns_->turns.data(), sign_);
             else mirror(x, block<R>, lanes<R>);
         }
-        x = run_lanes(*blocks_, x, x + most * block<R>, back_);
+        x = run_lanes(*blocks_, x, x + most * block<R>, back_, outside);
+        if (outside.out) return;
         R scale = scale_;
         if (kind_ == Kind::FromReal) {
             if (pairs_) {
@@ -587,15 +592,16 @@ private:
     }
 
     /// The row i of an array with inner == 1.
-    void run_one(int64_t i) const {
+    void run_one(int64_t i, R* room) const {
         const FourierLoops<R>& loop = loops<R>();
         const R* from = in_ + i * given_.numbers * given_.parts;
         R* to = out_ + i * result_.numbers * result_.parts;
-        Scratch<R> room(2 * (length_ + 1)); // rows of a real transform's result do not begin at a cache line
-        R* result = past_cache_ ? room.data : to;
-        Ahead next = ahead_of(from, to, 1, row_->steps()), *ahead = fetches_ ? &next : nullptr;
+        // Rows of a real transform's result do not begin at a cache line, so they are made here.
+        R* result = past_cache_ ? room : to;
+        R* own = row_room(*row_) ? room + 2 * groups_of<R>(length_ + 1) * lanes<R> : nullptr;
+        Ahead next = fetches_ ? ahead_of(from, to, 1, row_->steps()) : Ahead(), *ahead = fetches_ ? &next : nullptr;
         if (kind_ == Kind::Complex) {
-            run_row(*row_, from, result, scale_, back_, ahead);
+            run_row(*row_, from, result, scale_, back_, own, ahead);
         } else if (kind_ == Kind::FromReal) {
             const R* numbers = from;
             if (!pairs_) {
@@ -603,21 +609,21 @@ private:
                     room[2 * j] = from[j];
                     room[2 * j + 1] = 0;
                 }
-                numbers = room.data;
+                numbers = room;
             }
-            run_row(*row_, numbers, room.data, pairs_ ? R{1} : scale_, back_, ahead);
-            if (pairs_) loop.untangle(room.data, result, length_, turns_->turns.data(), scale_, sign_);
+            run_row(*row_, numbers, room, pairs_ ? R{1} : scale_, back_, own, ahead);
+            if (pairs_) loop.untangle(room, result, length_, turns_->turns.data(), scale_, sign_);
             else {
                 room[1] = 0;
-                result = room.data;
+                result = room;
             }
         } else if (pairs_) {
-            loop.entangle(from, room.data, length_, turns_->turns.data(), sign_);
-            run_row(*row_, room.data, result, scale_, back_, ahead);
+            loop.entangle(from, room, length_, turns_->turns.data(), sign_);
+            run_row(*row_, room, result, scale_, back_, own, ahead);
         } else {
-            std::memcpy(room.data, from, static_cast<size_t>(given_.bytes()));
-            mirror(room.data, 2, 1);
-            run_row(*row_, room.data, room.data, scale_, back_, ahead);
+            std::memcpy(room, from, static_cast<size_t>(given_.bytes()));
+            mirror(room, 2, 1);
+            run_row(*row_, room, room, scale_, back_, own, ahead);
             for (int64_t j = 0; j < length_; ++j) to[j] = room[2 * j];
             return;
         }

@@ -50,9 +50,15 @@ constexpr std::integer_sequence<int, (I % 2 * width +
 zipped(std::integer_sequence<int, I...>) {
     return {};
 }
-// One round of a transpose: lanes with bit D of one register are exchanged with those without it of the other.
-template <int width, int D, bool upper, int... I>
-constexpr std::integer_sequence<int, (upper ? (I & D ? width + I : I + D) : (I & D ? width + (I ^ D) : I))...> exchanged(
+// Elements of a and b in turns, from the lower or the upper half of each 16 bytes.
+template <int width, int in_lane, bool upper, int... I>
+constexpr std::integer_sequence<int, (I / in_lane * in_lane + I % in_lane / 2 + (upper ? in_lane / 2 : 0) + I % 2 * width)...> in_turns(
+    std::integer_sequence<int, I...>) {
+    return {};
+}
+// Every other 16 bytes of a, then of b.
+template <int width, int in_lane, bool upper, int... I>
+constexpr std::integer_sequence<int, ((2 * (I / in_lane) + upper) * in_lane + I % in_lane)...> every_other(
     std::integer_sequence<int, I...>) {
     return {};
 }
@@ -73,28 +79,65 @@ template <bool reversed = false, class T> inline Complex<Vec<T>> get_pairs(const
     return parts<T, reversed>(Vec<T>::load(from), Vec<T>::load(from + Vec<T>::width));
 }
 
-template <class T, int D> inline void transpose_round(Vec<T>* rows) {
-    constexpr int w = Vec<T>::width;
+/// What transposes half a register of as many rows as it has lanes. Registers are loaded in halves from two rows, which takes a
+/// round of shuffles less: those have one port, insertions the two of arithmetic. (In quarters loads would be the bottleneck.)
+template <class T> struct Square {
+    using V = Vec<T>;
+    static constexpr int width = V::width, in_lane = 16 / static_cast<int>(sizeof(T));
+    static constexpr int part = width > in_lane ? width / 2 : width; // of a register: half of it; registers
+
+    /// The row that register i begins with. Its second half is of the row `in_lane` below.
+    static constexpr int row(int i) { return i / in_lane * 2 * in_lane + i % in_lane; }
+    static V load(const T* first, [[maybe_unused]] const T* second) {
+#if defined(__AVX512F__)
+        return {(decltype(V::v))_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps((const float*)first)),
+                                                   _mm256_loadu_ps((const float*)second), 1)};
+#elif defined(__AVX2__)
+        return {(decltype(V::v))_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float*)first)),
+                                                     _mm_loadu_ps((const float*)second), 1)};
+#else
+        return V::load(first);
+#endif
+    }
+    /// A register with a in its first half, and b in the second one.
+    static V both(T a, [[maybe_unused]] T b) {
+        if constexpr (part == width) return V::all(a);
+        else return in_halves(V::all(a), V::all(b), Places<T>{});
+    }
+    template <int... I> static V in_halves(V a, V b, std::integer_sequence<int, I...>) {
+        return pick(a, b, std::integer_sequence<int, (I < part ? I : width + I)...>{});
+    }
+    /// Registers as load() fills them, to `part` rows that are `step` apart.
+    [[gnu::always_inline]] static void store(V (&now)[part], T* to, int64_t step) {
+#pragma GCC unroll 2
+        for (int round = 1; round < in_lane; round *= 2) {
+            V next[part];
 #pragma GCC unroll 16
-    for (int i = 0; i < w; ++i)
-        if (!(i & D)) {
-            Vec<T> a = rows[i], b = rows[i + D];
-            rows[i] = pick(a, b, exchanged<w, D, false>(Places<T>{}));
-            rows[i + D] = pick(a, b, exchanged<w, D, true>(Places<T>{}));
+            for (int i = 0; i < part; ++i) {
+                const int first = i / in_lane * in_lane + i % in_lane / 2;
+                V a = now[first], b = now[first + in_lane / 2];
+                next[i] = i % 2 ? pick(a, b, in_turns<width, in_lane, true>(Places<T>{}))
+                                : pick(a, b, in_turns<width, in_lane, false>(Places<T>{}));
+            }
+#pragma GCC unroll 16
+            for (int i = 0; i < part; ++i) now[i] = next[i];
         }
-}
-/// Transposes a square with as many rows as a register has lanes: from[i] to the memory at to + i * step.
-template <class T> inline void transpose_square(const Vec<T>* from, T* to, int64_t step) {
-    constexpr int w = Vec<T>::width;
-    Vec<T> rows[w];
 #pragma GCC unroll 16
-    for (int i = 0; i < w; ++i) rows[i] = from[i];
-    if constexpr (w >= 16) transpose_round<T, 8>(rows);
-    if constexpr (w >= 8) transpose_round<T, 4>(rows);
-    if constexpr (w >= 4) transpose_round<T, 2>(rows);
-    transpose_round<T, 1>(rows);
-#pragma GCC unroll 16
-    for (int i = 0; i < w; ++i) rows[i].store(to + i * step);
+        for (int i = 0; i < part; ++i) {
+            if constexpr (width == 4 * in_lane) {
+                const V a = now[i % in_lane], b = now[i % in_lane + in_lane];
+                (i < in_lane ? pick(a, b, every_other<width, in_lane, false>(Places<T>{}))
+                             : pick(a, b, every_other<width, in_lane, true>(Places<T>{})))
+                    .store(to + i * step);
+            } else now[i].store(to + i * step);
+        }
+    }
+};
+/// A register that is loaded once, though instructions could load it each time.
+template <class T> inline Vec<T> load_once(const T* p) {
+    Vec<T> x = Vec<T>::load(p);
+    asm("" : "+v"(x.v));
+    return x;
 }
 
 // ---- butterflies: the transform of r numbers, in place
@@ -154,47 +197,113 @@ template <class V> inline void butterfly5(Complex<V>* v) {
 
 // ---- stages
 
+#if defined(__AVX512F__)
+/// Which elements of two registers are their even and their odd ones, or alternate between them; and with real and imaginary parts
+/// exchanged.
+template <class R> struct Orders {
+    alignas(64) std::conditional_t<sizeof(R) == 4, int32_t, int64_t> of[2][4][lanes<R>];
+};
+template <class R> constexpr Orders<R> make_orders() {
+    constexpr int width = lanes<R>;
+    Orders<R> orders{};
+    for (int back = 0; back < 2; ++back)
+        for (int i = 0; i < width; ++i) {
+            for (int part = 0; part < 2; ++part) {
+                orders.of[back][part][i] = 2 * i + (part ^ back);
+                orders.of[back][2 + part][i] = part * width / 2 + i / 2 + (i % 2 ^ back) * width;
+            }
+        }
+    return orders;
+}
+template <class R> constexpr Orders<R> orders = make_orders<R>();
+#endif
+
 /// Calls f(k) for k from `first` to below r, unrolled.
 template <int r, class F> inline void each(int first, F f) {
 #pragma GCC unroll 16
     for (int k = first; k < r; ++k) f(k);
 }
+constexpr bool takes_pairs = Vec<float>::width == lanes<float>;
+/// What a stage does: transforms of r * m blocks at x, s of them interleaved, become r times as many of m blocks at y. It may read
+/// pairs in an array outside in place of blocks, or write them. Only registers of a whole block are read from pairs and written to
+/// them: elsewhere that would be more code than it is worth. Strides are computed before, once for all radices.
+template <class R> struct Stage {
+    int64_t r, m, s;
+    const R *w, *roots;
+    const R* x;
+    R* y;
+    // From one butterfly's first number to the next one's, from a number of a butterfly to the next, and from a real part to the
+    // imaginary one. to_skip: behind s butterflies.
+    int64_t from_next, from, from_im, to_next, to, to_im, to_skip;
+    bool from_pairs, to_pairs, back;
+    bool later; // whether it begins behind the factors that are 1
+    R scale;    // of what is written as pairs
+#if defined(__AVX512F__)
+    // The parts of two registers of pairs, and two registers of pairs of the parts.
+    Complex<Vec<R>> split(Complex<Vec<R>> c) const { return from_pairs ? shuffled(c, 0) : c; }
+    Complex<Vec<R>> joined(Complex<Vec<R>> c) const { return to_pairs ? shuffled(c * Vec<R>::all(scale), 2) : c; }
+    Complex<Vec<R>> shuffled(Complex<Vec<R>> c, int first) const {
+        const auto* order = orders<R>.of[back] + first;
+        return {{select(c.re.v, order[0], c.im.v)}, {select(c.re.v, order[1], c.im.v)}};
+    }
+    static __m512 select(__m512 a, const int32_t* order, __m512 b) { return _mm512_permutex2var_ps(a, _mm512_load_si512(order), b); }
+    static __m512d select(__m512d a, const int64_t* order, __m512d b) { return _mm512_permutex2var_pd(a, _mm512_load_si512(order), b); }
+#else
+    Complex<Vec<R>> split(Complex<Vec<R>> c) const { return c; }
+    Complex<Vec<R>> joined(Complex<Vec<R>> c) const { return c; }
+#endif
+};
+// Bodies of loops over butterflies are inlined where there are registers for their strides as well: computed each time these are as much
+// as a radix 4. With 16 registers calls are faster, and less code.
+#if defined(__AVX512F__)
+#define KINDLING_BODY __attribute__((always_inline))
+#else
+#define KINDLING_BODY __attribute__((noinline))
+#endif
 /// Calls body(from, to, factors) for one butterfly's registers, for all of a stage.
-template <class R, class F> inline void for_butterflies(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, F body) {
-    for (int64_t p = 0; p < m; ++p, w += 2 * (r - 1))
-        for (int64_t q = 0; q < s; ++q)
+template <class R, class F> [[gnu::always_inline]] inline void for_butterflies(const Stage<R>& stage, F body) {
+    const int64_t m = stage.m, s = stage.s, from = stage.from_next, to = stage.to_next, skip = stage.to_skip;
+    const R *w = stage.w, *x = stage.x;
+    R* y = stage.y;
+    for (int64_t p = 0; p < m; ++p, w += 2 * (stage.r - 1), y += skip)
+        for (int64_t q = 0; q < s; ++q, x += from, y += to)
             for (int64_t lane = 0; lane < lanes<R>; lane += Vec<R>::width)
                 // The first factors are all 1, and a last stage has no others.
-                body(x + (s * p + q) * block<R> + lane, y + (s * r * p + q) * block<R> + lane, p ? w : nullptr);
+                body(x + lane, y + lane, p || stage.later ? w : nullptr);
 }
-template <int r, class R, class F> inline void stage_of(int64_t m, int64_t s, const R* x, R* y, const R* w, bool back, F butterfly) {
+template <int r, class R, class F> inline void stage_of(const Stage<R>& stage, F butterfly) {
     using V = Vec<R>;
-    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
-    const int64_t from = m * s * block<R>, to = s * block<R>;
-    for_butterflies(r, m, s, x, y, w, [=](const R* source, R* target, const R* factors) {
+    const int64_t from = stage.from, to = stage.to, im_from = stage.from_im, im_to = stage.to_im;
+    for_butterflies(stage, [=, &stage](const R* source, R* target, const R* factors) KINDLING_BODY {
         Complex<V> v[r];
-        each<r>(0, [&](int k) { v[k] = {V::load(source + k * from + re), V::load(source + k * from + im)}; });
+        each<r>(0, [&](int k) {
+            v[k] = {V::load(source), V::load(source + im_from)};
+            source += from;
+        });
+        if (stage.from_pairs) each<r>(0, [&](int k) { v[k] = stage.split(v[k]); });
         butterfly(v);
         if (factors) each<r>(1, [&](int k) { v[k] = v[k] * factor<V>(factors + 2 * (k - 1)); });
+        if (stage.to_pairs) each<r>(0, [&](int k) { v[k] = stage.joined(v[k]); });
         each<r>(0, [&](int k) {
-            v[k].re.store(target + k * to + re);
-            v[k].im.store(target + k * to + im);
+            v[k].re.store(target);
+            v[k].im.store(target + im_to);
+            target += to;
         });
     });
 }
 /// Any odd radix. Numbers at the same distance forwards and backwards from 0 are combined, which leaves real factors:
 /// `roots` has cosines and sines.
-template <class R> void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* roots, bool back) {
+template <class R> void stage_odd(const Stage<R>& stage) {
     using V = Vec<R>;
-    const int half = r / 2;
-    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
-    const int64_t from = m * s * block<R>, to = s * block<R>;
-    for_butterflies(r, m, s, x, y, w, [=](const R* source, R* target, const R* factors) {
-        auto get = [=](int k) { return Complex<V>{V::load(source + k * from + re), V::load(source + k * from + im)}; };
-        auto put = [=](int k, Complex<V> c) {
+    const int r = static_cast<int>(stage.r), half = r / 2;
+    const int64_t from = stage.from, to = stage.to, im_from = stage.from_im, im_to = stage.to_im;
+    for_butterflies(stage, [=, &stage](const R* source, R* target, const R* factors) KINDLING_BODY {
+        auto get = [&](int k) { return stage.split(Complex<V>{V::load(source + k * from), V::load(source + k * from + im_from)}); };
+        auto put = [&](int k, Complex<V> c) {
             if (factors && k) c = c * factor<V>(factors + 2 * (k - 1));
-            c.re.store(target + k * to + re);
-            c.im.store(target + k * to + im);
+            c = stage.joined(c);
+            c.re.store(target + k * to);
+            c.im.store(target + k * to + im_to);
         };
         Complex<V> sum[largest_radix / 2], difference[largest_radix / 2];
         const Complex<V> zero = get(0);
@@ -207,7 +316,7 @@ template <class R> void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y,
         }
         put(0, total);
         // Two results share what is loaded. With an odd number the last two are each other's mirror image.
-        const R* root = roots;
+        const R* root = stage.roots;
         for (int k = 1; k <= half; k += 2) {
             Complex<V> even[2] = {zero, zero}, odd[2] = {};
             for (int j = 0; j < half; ++j)
@@ -223,56 +332,121 @@ template <class R> void stage_odd(int r, int64_t m, int64_t s, const R* x, R* y,
     });
 }
 
-/// Radix 16 as four by four, through memory: all in registers it would be six times the code and no faster.
-template <class R> void stage16(int64_t m, int64_t s, const R* x, R* y, const R* w, bool back) {
+// exp(-2 pi i j k / 16) for j and k from 1 to 3.
+template <class R> struct Sixteenths {
+    static constexpr double c = 0.92387953251128675613, h = 0.70710678118654752440, d = 0.38268343236508977173;
+    static constexpr R roots[3][3][2] = {{{R(c), R(-d)}, {R(h), R(-h)}, {R(d), R(-c)}},
+                                         {{R(h), R(-h)}, {0, -1}, {R(-h), R(-h)}},
+                                         {{R(d), R(-c)}, {R(-h), R(-h)}, {R(-c), R(d)}}};
+};
+/// Radix 16 as four by four, through memory: all in registers it would be three times the code and no faster.
+template <class R> void stage16(const Stage<R>& stage) {
     using V = Vec<R>;
-    constexpr double c = 0.92387953251128675613, h = 0.70710678118654752440, d = 0.38268343236508977173;
-    // exp(-2 pi i j k / 16)
-    static constexpr R roots[4][4][2] = {{{1, 0}, {1, 0}, {1, 0}, {1, 0}},
-                                         {{1, 0}, {R(c), R(-d)}, {R(h), R(-h)}, {R(d), R(-c)}},
-                                         {{1, 0}, {R(h), R(-h)}, {0, -1}, {R(-h), R(-h)}},
-                                         {{1, 0}, {R(d), R(-c)}, {R(-h), R(-h)}, {R(-c), R(d)}}};
-    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
-    const int64_t from = m * s * block<R>, to = s * block<R>;
-    for_butterflies(16, m, s, x, y, w, [=](const R* source, R* target, const R* factors) {
+    const int64_t from = stage.from, to = stage.to, im_from = stage.from_im, im_to = stage.to_im;
+    for_butterflies(stage, [=, &stage](const R* source, R* target, const R* factors) KINDLING_BODY {
         Complex<V> middle[4][4];
 #pragma GCC unroll 1
-        for (int j = 0; j < 4; ++j) {
+        for (int j = 0; j < 4; ++j, source += from) {
             Complex<V> v[4];
-            each<4>(0, [&](int k) {
-                const R* at = source + (j + 4 * k) * from;
-                v[k] = {V::load(at + re), V::load(at + im)};
-            });
+            each<4>(0, [&](int k) { v[k] = {V::load(source + 4 * k * from), V::load(source + 4 * k * from + im_from)}; });
+            if (stage.from_pairs) each<4>(0, [&](int k) { v[k] = stage.split(v[k]); });
             butterfly4(v[0], v[1], v[2], v[3]);
-            middle[j][0] = v[0];
-            each<4>(1, [&](int k) { middle[j][k] = v[k] * factor<V>(roots[j][k]); });
+            if (j) each<4>(1, [&](int k) { v[k] = v[k] * factor<V>(Sixteenths<R>::roots[j - 1][k - 1]); });
+            each<4>(0, [&](int k) { middle[j][k] = v[k]; });
         }
 #pragma GCC unroll 1
-        for (int k = 0; k < 4; ++k) {
+        for (int k = 0; k < 4; ++k, target += to) {
             Complex<V> v[4];
             each<4>(0, [&](int j) { v[j] = middle[j][k]; });
             butterfly4(v[0], v[1], v[2], v[3]);
             each<4>(0, [&](int j) {
-                const int place = k + 4 * j;
-                if (factors && place) v[j] = v[j] * factor<V>(factors + 2 * (place - 1));
-                v[j].re.store(target + place * to + re);
-                v[j].im.store(target + place * to + im);
+                if (factors && k + j) v[j] = v[j] * factor<V>(factors + 2 * (k + 4 * j - 1));
+                if (stage.to_pairs) v[j] = stage.joined(v[j]);
+                v[j].re.store(target + 4 * j * to);
+                v[j].im.store(target + 4 * j * to + im_to);
             });
         }
     });
 }
 
-template <class R> void stage(int r, int64_t m, int64_t s, const R* x, R* y, const R* w, const R* roots, bool back) {
+template <class R> inline void run_stage(const Stage<R>& stage) {
     using C = Complex<Vec<R>>;
-    switch (r) {
-    case 2: return stage_of<2>(m, s, x, y, w, back, [](C* v) { butterfly2(v[0], v[1]); });
-    case 3: return stage_of<3>(m, s, x, y, w, back, [](C* v) { butterfly3(v); });
-    case 4: return stage_of<4>(m, s, x, y, w, back, [](C* v) { butterfly4(v[0], v[1], v[2], v[3]); });
-    case 5: return stage_of<5>(m, s, x, y, w, back, [](C* v) { butterfly5(v); });
-    case 8: return stage_of<8>(m, s, x, y, w, back, [](C* v) { butterfly8(v); });
-    case 16: return stage16(m, s, x, y, w, back);
-    default: return stage_odd(r, m, s, x, y, w, roots, back);
+    switch (stage.r) {
+    case 2: return stage_of<2>(stage, [](C* v) { butterfly2(v[0], v[1]); });
+    case 3: return stage_of<3>(stage, [](C* v) { butterfly3(v); });
+    case 4: return stage_of<4>(stage, [](C* v) { butterfly4(v[0], v[1], v[2], v[3]); });
+    case 5: return stage_of<5>(stage, [](C* v) { butterfly5(v); });
+    case 8: return stage_of<8>(stage, [](C* v) { butterfly8(v); });
+    case 16: return stage16(stage);
+    default: return stage_odd(stage);
     }
+}
+
+/// Transposes a square of as many numbers as a block has lanes.
+template <class R> [[gnu::noinline]] void transpose_square(const R* from, int64_t from_step, R* to, int64_t to_step) {
+    using S = Square<R>;
+    for (int64_t k = 0; k < lanes<R>; k += S::width)
+        for (int64_t lane = 0; lane < lanes<R>; lane += S::part) {
+            Vec<R> now[S::part];
+#pragma GCC unroll 8
+            for (int i = 0; i < S::part; ++i) {
+                const R* row = from + (k + S::row(i)) * from_step + lane;
+                now[i] = S::load(row, row + S::in_lane * from_step);
+            }
+            S::store(now, to + lane * to_step + k, to_step);
+        }
+}
+/// Calls body(at) so that from `at` on half a register's numbers make up 0 to n, some of them twice.
+template <class R, class F> inline void for_tiles(int64_t n, F body) {
+    for (int64_t at = 0; at < n; at += tile<R>) body(at = at + tile<R> > n ? n - tile<R> : at);
+}
+[[gnu::noinline]] void look(Ahead* ahead) {
+    if (ahead) ahead->some();
+}
+template <class R> void multiply_by_number(R* x, int64_t count, R by) {
+    using V = Vec<R>;
+    V all = V::all(by);
+    for (int64_t i = 0; i < count * block<R>; i += V::width) (V::load(x + i) * all).store(x + i);
+}
+
+template <class R> [[gnu::noinline]] R* stages(const StageList<R>& list, R* x, R* y, bool back, const Outside<R>& outside) {
+    const R *w = list.twiddles, *roots = list.roots, *from = outside.in ? outside.in : x;
+    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - 2 * re, across = tile<R> * block<R>;
+    int64_t s = 1;
+    for (const StageStep *at = list.steps, *end = at + list.count; at < end; ++at) {
+        const int64_t r = at->radix, m = at->rest;
+        const bool in = s == 1 && outside.in, out = m == 1 && outside.out;
+        if (in && outside.in_row)
+            for_tiles<R>(m, [&](int64_t p) {
+                for (int64_t k = 0; k < r; ++k)
+                    transpose_square(from + 2 * (p + k * m), outside.in_row, outside.tiles + k * across, lanes<R>);
+                run_stage<R>({r, tile<R>, 1, w + p * 2 * (r - 1), roots, outside.tiles + re, y + p * r * block<R> + re, block<R>, across,
+                              im, block<R>, block<R>, im, (r - 1) * block<R>, false, false, back, p > 0, 1});
+                look(outside.ahead);
+            });
+        else if (out && outside.out_row)
+            for_tiles<R>(s, [&](int64_t q) {
+                run_stage<R>({r, 1, tile<R>, w, roots, from + q * block<R> + re, outside.tiles + re, block<R>, s * block<R>, im, block<R>,
+                              across, im, 0, false, false, back, false, 1});
+                if (outside.scale != 1) multiply_by_number(outside.tiles, r * tile<R>, outside.scale);
+                for (int64_t k = 0; k < r; ++k)
+                    transpose_square<R>(outside.tiles + k * across, lanes<R>, outside.out + 2 * (q + k * s), outside.out_row);
+                look(outside.ahead);
+            });
+        else {
+            const int64_t from_next = in ? outside.step : block<R>, to_next = out ? outside.step : block<R>;
+            const int64_t from_re = in ? 0 : re, to_re = out ? 0 : re;
+            run_stage<R>({r, m, s, w, roots, from + from_re, (out ? outside.out : y) + to_re, from_next, m * s * from_next,
+                          lanes<R> - 2 * from_re, to_next, s * to_next, lanes<R> - 2 * to_re, (r - 1) * s * to_next, in, out, back, false,
+                          outside.scale});
+        }
+        w += 2 * m * (r - 1);
+        if (r > 5 && r % 2) roots += (r / 2 + 1) / 2 * (r / 2) * 4;
+        std::swap(x, y);
+        from = x;
+        s *= r;
+    }
+    return x;
 }
 
 // ---- rows of complex numbers and blocks
@@ -329,30 +503,94 @@ template <class R> void store(const R* x, int64_t rows, int64_t count, R* to, in
         }
 }
 
-template <class R> void transpose(const R* x, int64_t rows, int64_t columns, const R* w, const R* outer, R* y, int64_t row, bool back) {
+template <class R> void turn_blocks(R* x, const R* w, int64_t count, bool back) {
     using V = Vec<R>;
-    constexpr int64_t width = V::width;
     const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
-    for (int64_t k = 0; k < (rows + lanes<R> - 1) / lanes<R> * lanes<R>; k += width)
-        for (int64_t lane = 0; lane < columns; lane += width) {
-            V parts[2][width];
-#pragma GCC unroll 4
-            for (int64_t i = 0; i < width; ++i) {
-                Complex<V> c{V::all(0), V::all(0)};
-                if (k + i < rows) {
-                    const R* from = x + (k + i) * block<R> + lane;
-                    const R* by = w + (k + i) * block<R> + lane;
-                    Complex<V> f{V::load(by), V::load(by + lanes<R>)};
-                    if (outer) f = f * factor<V>(outer + 2 * (k + i));
-                    c = Complex<V>{V::load(from + re), V::load(from + im)} * f;
-                }
-                parts[0][i] = c.re;
-                parts[1][i] = c.im;
+    for (; count--; x += block<R>, w += 2)
+        for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
+            auto c = Complex<V>{V::load(x + re + lane), V::load(x + im + lane)} * factor<V>(w);
+            c.re.store(x + re + lane);
+            c.im.store(x + im + lane);
+        }
+}
+template <class R> void arrange(const R* w, const R* outer, R* to, int64_t rows) {
+    using S = Square<R>;
+    using V = Vec<R>;
+    for (int64_t k = 0; k < rows; k += S::width)
+        for (int64_t lane = 0; lane < lanes<R>; lane += S::part)
+            for (int i = 0; i < S::part; ++i, to += 2 * S::width) {
+                const int64_t first = k + S::row(i), second = first + S::in_lane;
+                const R *a = w + first * block<R> + lane, *b = w + second * block<R> + lane;
+                Complex<V> f{S::load(a, b), S::load(a + lanes<R>, b + lanes<R>)};
+                if (outer)
+                    f = f * Complex<V>{S::both(outer[2 * first], outer[2 * second]), S::both(outer[2 * first + 1], outer[2 * second + 1])};
+                f.re.store(to);
+                f.im.store(to + S::width);
+            }
+}
+/// x[k] (k < rows, one lane for each j < columns) times w[k], as arrange() ordered them, transposed: y[k / lanes * row + j] has lanes
+/// k % lanes. `row` is in blocks, a multiple of `lanes`. What is behind the rows of x, up to a multiple of `lanes`, becomes 0.
+template <class R> inline void transpose(R* x, int64_t rows, int64_t columns, const R* w, R* y, int64_t row, bool back) {
+    using V = Vec<R>;
+    using S = Square<R>;
+    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - 2 * re, whole = (rows + lanes<R> - 1) / lanes<R> * lanes<R>;
+    for (int64_t i = rows * block<R>; i < whole * block<R>; i += V::width) V::zero().store(x + i);
+    x += re;
+    y += re;
+    for (int64_t k = 0; k < whole; k += S::width)
+        for (int64_t lane = 0; lane < lanes<R>; lane += S::part, w += S::part * 2 * S::width) {
+            if (lane >= columns) continue;
+            V all_re[S::part], all_im[S::part];
+#pragma GCC unroll 8
+            for (int i = 0; i < S::part; ++i) {
+                const R* from = x + (k + S::row(i)) * block<R> + lane;
+                const R* by = w + i * 2 * S::width;
+                const V f = load_once(by), g = load_once(by + S::width);
+                const V a = S::load(from, from + S::in_lane * block<R>), b = S::load(from + im, from + S::in_lane * block<R> + im);
+                V c{-(b * g).v}, d = b * f;
+                c.add_product(a, f);
+                d.add_product(a, g);
+                all_re[i] = c;
+                all_im[i] = d;
             }
             R* to = y + (k / lanes<R> * row + lane) * block<R> + k % lanes<R>;
-#pragma GCC unroll 1
-            for (int part = 0; part < 2; ++part) transpose_square(parts[part], to + (part ? im : re), block<R>);
+            S::store(all_re, to, block<R>);
+            S::store(all_im, to + im, block<R>);
         }
+}
+
+template <class R> void column(const Matrix<R>& m, int64_t c, R* x, R* spare, R* middle, bool back, const R* in) {
+    R* result = stages(m.first, x, spare, back, {in, nullptr, 2 * m.second.n});
+    const R* w = m.between + (m.outer ? 0 : c * m.spare);
+    if (m.outer) { // in the memory that is left
+        R* turned = result == x ? spare : x;
+        const int64_t rows = m.spare / block<R>;
+        arrange(w, m.outer + 2 * c * rows, turned, rows);
+        w = turned;
+    }
+    transpose(result, m.first.n, m.second.n - c * lanes<R>, w, middle + c * lanes<R> * block<R>, m.pitch, back);
+}
+template <class R> void columns(const Matrix<R>& m, int64_t begin, int64_t end, const R* in, R* middle, R* room, bool back, Ahead* ahead) {
+    for (int64_t c = begin; c < end; ++c) {
+        const R* from = in + 2 * c * lanes<R>;
+        const int64_t count = m.second.n - c * lanes<R>;
+        const bool whole = takes_pairs && count >= lanes<R>;
+        if (!whole) load(from, m.second.n, m.first.n, count, room);
+        look(ahead);
+        column<R>(m, c, room, room + m.spare, middle, back, whole ? from : nullptr);
+        look(ahead);
+    }
+}
+template <class R> void rows(const Matrix<R>& m, int64_t begin, int64_t end, R* middle, R* out, R scale, R* room, bool back, Ahead* ahead) {
+    for (int64_t k = begin; k < end; ++k) {
+        look(ahead);
+        R* to = out + 2 * k * lanes<R>;
+        const int64_t count = m.first.n - k * lanes<R>;
+        const bool whole = takes_pairs && count >= lanes<R>;
+        const R* x = stages(m.second, middle + k * m.pitch * block<R>, room, back, {nullptr, whole ? to : nullptr, 2 * m.first.n, scale});
+        look(ahead);
+        if (!whole) store(x, m.second.n, count, to, m.first.n, scale);
+    }
 }
 
 // ---- real numbers
@@ -488,26 +726,12 @@ template <class R> void multiply_blocks(R* x, const R* w, int64_t count) {
             c.im.store(x + lanes<R> + lane);
         }
 }
-template <class R> void turn_blocks(R* x, const R* w, int64_t count, bool back) {
-    using V = Vec<R>;
-    const int64_t re = back ? lanes<R> : 0, im = lanes<R> - re;
-    for (; count--; x += block<R>, w += 2)
-        for (int64_t lane = 0; lane < lanes<R>; lane += V::width) {
-            auto c = Complex<V>{V::load(x + re + lane), V::load(x + im + lane)} * factor<V>(w);
-            c.re.store(x + re + lane);
-            c.im.store(x + im + lane);
-        }
-}
-template <class R> void multiply_by_number(R* x, int64_t count, R by) {
-    using V = Vec<R>;
-    V all = V::all(by);
-    for (int64_t i = 0; i < count * block<R>; i += V::width) (V::load(x + i) * all).store(x + i);
-}
 
 template <class R>
-constexpr FourierLoops<R> loops = {
-    stage<R>,           load<R>,     store<R>,           transpose<R>,   untangle<R>,          untangle_blocks<R>, entangle<R>,
-    entangle_blocks<R>, multiply<R>, multiply_blocks<R>, turn_blocks<R>, multiply_by_number<R>};
+constexpr FourierLoops<R> loops = {stages<R>,          load<R>,     store<R>,           arrange<R>,         column<R>,
+                                   columns<R>,         rows<R>,     untangle<R>,        untangle_blocks<R>, entangle<R>,
+                                   entangle_blocks<R>, multiply<R>, multiply_blocks<R>, turn_blocks<R>,     multiply_by_number<R>,
+                                   takes_pairs};
 
 } // namespace
 
