@@ -484,7 +484,7 @@ public:
         if (bundle == 1 || (f_.outer % bundle && f_.outer % bundle < least)) row_ = plan_of<R>(length_, Use::Row);
         const int64_t read = given_.bytes() * f_.outer, written = result_.bytes() * f_.outer;
         const int64_t row = std::max(given_.bytes(), result_.bytes());
-        past_cache_ = row <= longest_ahead && in_ != out_ && passes_cache(written, read);
+        past_cache_ = row <= longest_apart && in_ != out_ && passes_cache(written, read);
         fetches_ = row <= longest_ahead && read + written > near;
         parallel_for(0, (f_.outer + bundle - 1) / bundle, grain_of(length_ * bundle), [&](int64_t begin, int64_t end) {
             Scratch<R> room(row_ ? 2 * groups_of<R>(length_ + 1) * lanes<R> + row_room(*row_) : 0);
@@ -501,6 +501,7 @@ public:
 private:
     static constexpr int64_t item = sizeof(R);
     static constexpr int64_t longest_ahead = 1 << 15; // bytes of a row; longer ones are left to the hardware prefetcher
+    static constexpr int64_t longest_apart = 1 << 20; // bytes of a row that is made apart, in the second cache for most of it
     static constexpr int64_t piece_of_bundle = 64;
     static constexpr int64_t near = 4 << 20; // bytes of an array for which it is fast enough: some second caches
 
