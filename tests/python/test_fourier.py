@@ -66,7 +66,7 @@ def test_rows(n, dtype):
         close(kindling.fft.ihfft(y[::2, 1:], norm=norm), numpy.fft.ihfft(x[::2, 1:], norm=norm))
 
 
-@pytest.mark.parametrize("sizes", [(12289, 256), (1540, 2048), (6301, 511), (50001, 63)])
+@pytest.mark.parametrize("sizes", [(12289, 256), (1540, 2048), (6301, 511), (50001, 63), (64, 30030)])
 def test_beyond_the_caches(sizes):
     """Written past the caches, and prefetched: each row is what the same row gives among few."""
     _, y = draw(sizes, "complex64")
@@ -82,6 +82,40 @@ def test_beyond_the_caches(sizes):
                     assert kindling.equal(whole[part], transform(argument[part]))
         finally:
             kindling.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [192, 243, 264, 484, 1000, 1331, 1536, 2048])
+def test_tiles(n, dtype):
+    """Rows that are transposed by tiles on their way to the first stage and from the last one: the last tile overlaps, tiles do not
+    divide the factors, or one radix is too large. Infinities and NaN stay in their rows."""
+    complex_dtype = "complex64" if dtype == "float32" else "complex128"
+    for rows in (16, 33):
+        norm = ("backward", "ortho")[rows % 2]
+        x, y = draw((rows, n), complex_dtype)
+        close(kindling.fft.fft(y, norm=norm), numpy.fft.fft(x, norm=norm))
+        close(kindling.fft.ifft(y[:, 1:], norm=norm), numpy.fft.ifft(x[:, 1:], norm=norm))
+        close(kindling.fft.irfft(y, n=2 * n, norm=norm), numpy.fft.irfft(x, n=2 * n, norm=norm))
+        x, y = draw((rows, 2 * n), dtype)
+        close(kindling.fft.rfft(y, norm=norm), numpy.fft.rfft(x, norm=norm))
+    _, y = draw((32, n), complex_dtype)
+    before = kindling.fft.fft(y)
+    y[3, 5], y[20, n - 1] = float("nan"), float("inf")
+    after = kindling.fft.fft(y)
+    kept = [row for row in range(32) if row not in (3, 20)]
+    assert kindling.equal(before[kept], after[kept])
+    assert after[3].isnan().all() and not after[20].isfinite().all()
+
+
+@pytest.mark.parametrize("inner", [16, 37, 64])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 11, 16, 30, 97, 128, 256, 1000])
+def test_columns(n, inner):
+    """Strided dimensions, of which whole blocks are read by the first stage and written by the last; also in place."""
+    for dtype in ("complex64", "complex128"):
+        x, y = draw((2, n, inner), dtype)
+        close(kindling.fft.fft(y, dim=1, norm="ortho"), numpy.fft.fft(x, axis=1, norm="ortho"))
+        close(kindling.fft.ifft(y, dim=1), numpy.fft.ifft(x, axis=1))
+        close(kindling.fft.fftn(y, dim=(1, 2)), numpy.fft.fftn(x, axes=(1, 2)))
 
 
 @pytest.mark.parametrize("sizes", [(3, 24, 40), (2, 256, 5), (7, 33, 64), (2, 5000, 16), (2, 300, 3), (40, 37, 2), (9, 97, 13)])
