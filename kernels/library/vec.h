@@ -13,7 +13,9 @@ template <> struct Vec<float> {
     static Vec zero() { return {_mm512_setzero_ps()}; }
     static Vec all(float x) { return {_mm512_set1_ps(x)}; }
     static Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
+    static Vec load(const float* p, uint32_t lanes) { return {_mm512_maskz_loadu_ps(static_cast<__mmask16>(lanes), p)}; }
     void store(float* p) const { _mm512_storeu_ps(p, v); }
+    void store(float* p, uint32_t lanes) const { _mm512_mask_storeu_ps(p, static_cast<__mmask16>(lanes), v); }
     void add_product(Vec a, Vec b) { v = _mm512_fmadd_ps(a.v, b.v, v); }
 };
 template <> struct Vec<double> {
@@ -22,7 +24,9 @@ template <> struct Vec<double> {
     static Vec zero() { return {_mm512_setzero_pd()}; }
     static Vec all(double x) { return {_mm512_set1_pd(x)}; }
     static Vec load(const double* p) { return {_mm512_loadu_pd(p)}; }
+    static Vec load(const double* p, uint32_t lanes) { return {_mm512_maskz_loadu_pd(static_cast<__mmask8>(lanes), p)}; }
     void store(double* p) const { _mm512_storeu_pd(p, v); }
+    void store(double* p, uint32_t lanes) const { _mm512_mask_storeu_pd(p, static_cast<__mmask8>(lanes), v); }
     void add_product(Vec a, Vec b) { v = _mm512_fmadd_pd(a.v, b.v, v); }
 };
 #elif defined(__AVX2__)

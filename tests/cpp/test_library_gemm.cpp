@@ -1,5 +1,6 @@
 // Matrix products against three plain loops: all dtypes, strides, batches, scales; and that an element's value does not
 // depend on the thread count or on the batch.
+#include <cmath>
 #include <complex>
 #include <cstdlib>
 #include <cstring>
@@ -127,6 +128,61 @@ static void same_numbers() {
     CHECK(one == seven);
     CHECK(memcmp(one.data(), batch.data() + m * n, one.size() * sizeof(float)) == 0);
     CHECK(memcmp(one.data(), part.data(), part.size() * sizeof(float)) == 0);
+    set_num_threads(2);
+}
+
+// Small matrices of a batch, which go another way, and lie in larger ones full of NaN, are the numbers of products alone, and nothing
+// else of the result is written.
+template <class T> static void small_batches() {
+    constexpr int64_t batch = 5;
+    for (int round = 0; round < 400; ++round) {
+        const int64_t m = draw::integer(1, 40), n = draw::integer(1, 40), k = draw::integer(round % 40 ? 1 : 0, round % 7 ? 40 : 130);
+        const T nan = static_cast<T>(std::nan(""));
+        struct Matrices {
+            int64_t rows, columns, row, column, step;
+            std::vector<T> numbers;
+        };
+        auto make = [&](int64_t rows, int64_t columns, T rest) {
+            Matrices x{rows, columns, columns + 3, 1, (rows + 2) * (columns + 3), {}};
+            if (draw::integer(0, 2) == 0) x.row = 1, x.column = rows + 2; // by columns
+            x.numbers.assign(static_cast<size_t>(batch * x.step), rest);
+            for (int64_t s = 0; s < batch; ++s)
+                for (int64_t i = 0; i < rows; ++i)
+                    for (int64_t j = 0; j < columns; ++j)
+                        x.numbers[static_cast<size_t>(s * x.step + i * x.row + j * x.column)] = static_cast<T>(draw::real());
+            return x;
+        };
+        const Matrices a = make(m, k, nan), b = make(k, n, nan), c = make(m, n, T{7});
+        const bool one_a = draw::integer(0, 3) == 0, one_b = draw::integer(0, 3) == 0, add = draw::integer(0, 3) == 0;
+        auto run = [&](int threads, int64_t first, int64_t count, std::vector<T>& out) {
+            set_num_threads(threads);
+            Gemm g{};
+            g.dtype = dtype_of<T>;
+            g.m = m, g.n = n, g.k = k, g.batch = count, g.alpha = round % 3 ? 1 : 2.5;
+            g.a_row = a.row, g.a_column = a.column, g.a_batch = one_a ? 0 : a.step, g.a = a.numbers.data() + first * g.a_batch;
+            g.b_row = b.row, g.b_column = b.column, g.b_batch = one_b ? 0 : b.step, g.b = b.numbers.data() + first * g.b_batch;
+            g.out_row = c.row, g.out_column = c.column, g.out_batch = c.step, g.out = out.data() + first * c.step;
+            if (add) g.c = g.out, g.c_row = c.row, g.c_column = c.column, g.c_batch = c.step;
+            gemm(g);
+        };
+        std::vector<T> together = c.numbers, shared = c.numbers, alone = c.numbers;
+        run(1, 0, batch, together);
+        run(3, 0, batch, shared);
+        for (int64_t s = 0; s < batch; ++s) run(1, s, 1, alone);
+        CHECK(together == alone && shared == alone);
+        std::vector<T> expected = c.numbers;
+        for (int64_t s = 0; s < batch; ++s)
+            for (int64_t i = 0; i < m; ++i)
+                for (int64_t j = 0; j < n; ++j) {
+                    double sum = 0;
+                    for (int64_t p = 0; p < k; ++p)
+                        sum += draw::number(a.numbers[static_cast<size_t>((one_a ? 0 : s * a.step) + i * a.row + p * a.column)]) *
+                               draw::number(b.numbers[static_cast<size_t>((one_b ? 0 : s * b.step) + p * b.row + j * b.column)]);
+                    T& number = expected[static_cast<size_t>(s * c.step + i * c.row + j * c.column)];
+                    number = static_cast<T>(sum * (round % 3 ? 1 : 2.5) + (add ? draw::number(number) : 0));
+                }
+        CHECK(draw::close(together, std::vector<double>(expected.begin(), expected.end()), 2));
+    }
     set_num_threads(2);
 }
 
@@ -305,6 +361,8 @@ int main() {
     products<int64_t>(20);
     complex_products<float>();
     complex_products<double>();
+    small_batches<float>();
+    small_batches<double>();
     same_numbers();
     blocks<float>();
     blocks<double>();

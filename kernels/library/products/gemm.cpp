@@ -23,14 +23,15 @@ namespace {
 
 const GemmSteps& gemm_steps() { return KINDLING_OF_ISA(gemm_steps); }
 
-void run_part(const GemmPart<float>& part) { gemm_steps().gemm_float(part); }
-void run_part(const GemmPart<double>& part) { gemm_steps().gemm_double(part); }
+void run_part(const GemmPart<float>& part, const GemmBatch& batch = {}) { gemm_steps().gemm_float(part, batch); }
+void run_part(const GemmPart<double>& part, const GemmBatch& batch = {}) { gemm_steps().gemm_double(part, batch); }
 
-// Calls piece(first row, rows, first column, columns) for parts of a single-threaded product. Each takes about a tenth
-// of a second, and signals are handled between them, since the product itself cannot be interrupted. Small ones are one
-// part.
+/// Multiply-adds of about a tenth of a second: signals are handled after so many, since a product itself cannot be interrupted.
+double enough_work() { return 2e9 * gemm_steps().panel_bytes / 32; } // wider registers do more in that time
+
+// Calls piece(first row, rows, first column, columns) for such parts of a single-threaded product. Small ones are one part.
 template <class F> void in_pieces(int64_t m, int64_t n, int64_t k, F piece) {
-    const double enough = 2e9 * gemm_steps().panel_bytes / 32; // wider registers do more in that time
+    const double enough = enough_work();
     const double wide = static_cast<double>(n), deep = static_cast<double>(k) + 1;
     if (static_cast<double>(m) * wide * deep < 2 * enough) return piece(int64_t{0}, m, int64_t{0}, n);
     auto side = static_cast<int64_t>(std::sqrt(enough / deep)) / 96 * 96;
@@ -79,9 +80,13 @@ template <class Product> void turn(Product& p) {
     std::swap(p.c_row, p.c_column);
 }
 
-/// Small matrices go several at once: a call for each would take longer than its arithmetic.
+/// Whether tiles can read b and write the result where they are.
+template <class T> bool along_rows(const GemmPart<T>& p) { return p.b_column == 1 && p.b_row != 1 && p.out_column == 1; }
+
+/// Small matrices go several at once: a call for each would take longer than its arithmetic. With AVX-512 that is so for the smallest.
 template <class T> bool run_tiny(const GemmPart<T>& p, int64_t batch, int64_t a_batch, int64_t b_batch, int64_t out_batch) {
     if (batch < 2 || std::max({p.m, p.n, p.k}) > largest_tiny || p.k == 0 || p.c || p.b_panel || isa() == Isa::Baseline) return false;
+    if (isa() == Isa::Avx512 && p.m * p.n * p.k > (along_rows(p) ? 1 : 3) * 256 / static_cast<int64_t>(sizeof(T))) return false;
     MultiplyTiny<T> multiply;
     if constexpr (sizeof(T) == 4) multiply = isa_avx2::multiply_tiny_float;
     else multiply = isa_avx2::multiply_tiny_double;
@@ -97,9 +102,11 @@ template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batc
     if (part.m == 0 || part.n == 0 || batch == 0) return;
     if (part.beta == 0) part.c = nullptr;
     if (run_tiny(part, batch, a_batch, b_batch, out_batch)) return;
-    // Tiles run along rows. Transpose the product if its result is stored by columns, or has few of them.
-    bool by_columns = part.out_column != 1 && part.out_row == 1 && part.m > 1;
-    if (part.m > 4 && !part.b_panel && (part.n <= 4 || by_columns)) {
+    // Tiles run along rows. Transpose the product if its result is stored by columns, or has few of them, but for those that a tile of
+    // AVX-512 makes faster, which has masks.
+    const bool by_columns = part.out_column != 1 && part.out_row == 1 && part.m > 1;
+    const bool narrow = isa() == Isa::Avx512 && part.n > 1 && along_rows(part) && (part.k <= 16 || sizeof(T) == 8);
+    if (part.m > 4 && !part.b_panel && ((part.n <= 4 && !narrow) || by_columns)) {
         turn(part);
         std::swap(a_batch, b_batch);
     }
@@ -148,16 +155,25 @@ template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batc
         if (i >= part.m || j >= part.n) return;
         run_listening(moved(p, i, std::min(row_step, part.m - i), j, std::min(column_step, part.n - j)));
     };
-    int64_t pieces = batch * rows * columns;
-    if (alone || pieces == 1) {
-        if (rows * columns == 1 && batch == 1) return run_listening(part);
-        for (int64_t i = 0; i < pieces; ++i) piece(i);
-        return;
-    }
+    const int64_t pieces = batch * rows * columns, at_once = static_cast<int64_t>(enough_work() / (work + 1));
+    auto run_pieces = [&](int64_t begin, int64_t end) {
+        if (pieces > batch || at_once < 2) {
+            for (int64_t i = begin; i < end; ++i) piece(i);
+            return;
+        }
+        for (int64_t i = begin; i < end; i += at_once) { // small ones are not worth a call for each
+            if (i > begin) hear_signals();
+            GemmPart<T> p = part;
+            p.a += i * a_batch;
+            p.b += i * b_batch;
+            p.out += i * out_batch;
+            if (p.c) p.c += i * c_batch;
+            run_part(p, {std::min(at_once, end - i), a_batch, b_batch, out_batch, c_batch});
+        }
+    };
+    if (alone || pieces == 1) return run_pieces(0, pieces);
     auto grain = static_cast<int64_t>(parallel_work / (work / static_cast<double>(rows * columns) + 1));
-    parallel_for(0, pieces, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) piece(i);
-    });
+    parallel_for(0, pieces, std::max<int64_t>(grain, 1), run_pieces);
 }
 
 // Converts rows of a matrix of half numbers to contiguous floats.

@@ -1,6 +1,6 @@
 // kernels/library/products/gemm_isa.cpp: the matrix product on one thread, after Goto and van de Geijn. Blocks of b and of a are
 // packed into the order in which a small register-tiled kernel reads them. Products of few rows skip the packing.
-// Compiled for sums.
+// Compiled for products.
 #include "kernels/library/products/gemm_isa.h"
 
 #include <cstring>
@@ -15,9 +15,9 @@ namespace {
 
 // How many terms are summed before a tile goes back to memory: equal parts of k, at most 512. The same on every instruction
 // set, since the order of the sums follows from it.
+constexpr int64_t most_terms = 512;
 int64_t k_block_of(int64_t k) {
-    constexpr int64_t most = 512;
-    const int64_t parts = (k + most - 1) / most;
+    const int64_t parts = (k + most_terms - 1) / most_terms;
     return ((k + parts - 1) / parts + 15) / 16 * 16;
 }
 
@@ -56,8 +56,9 @@ template <class T> inline void put(const Target<T>& target, int64_t i, int64_t j
 }
 
 // A tile of sums that is not stored directly: at an edge, transposed, or added to something scaled.
-template <class T> [[gnu::noinline, gnu::noclone]] void put_tile(const Target<T>& target, const T* sums, int rows, int64_t columns) {
-    for (int i = 0; i < rows; ++i, sums += 2 * Vec<T>::width) {
+template <class T>
+[[gnu::noinline, gnu::noclone]] void put_tile(const Target<T>& target, const T* sums, int64_t step, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; i < rows; ++i, sums += step) {
         T* out = target.out + i * target.out_row;
         const T *c = target.c + (target.c ? i * target.c_row : 0), alpha = target.alpha, beta = target.beta;
         if (target.out_column != 1 || (c && target.c_column != 1))
@@ -108,19 +109,42 @@ struct Beside {
     }
 };
 
-// R rows of a times two registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.
+// Whether a register can be loaded and stored in part. Then a tile that has fewer columns reads b where it is, is as narrow as one
+// register if that is enough, and is stored directly.
+#if defined(__AVX512F__)
+constexpr bool has_masks = true;
+#else
+constexpr bool has_masks = false;
+#endif
+/// As many lanes of a register as there are columns.
+template <class T> struct Lanes {
+    uint32_t mask;
+    explicit Lanes(int64_t columns) : mask(columns >= Vec<T>::width ? ~0u : columns > 0 ? (1u << columns) - 1 : 0) {}
+    Vec<T> load(const T* from) const {
+        if constexpr (has_masks) return Vec<T>::load(from, mask);
+        else return Vec<T>::load(from);
+    }
+    void store(Vec<T> x, T* to) const {
+        if constexpr (has_masks) x.store(to, mask);
+        else x.store(to);
+    }
+};
+
+// R rows of a times C registers of columns of b. Row i of a starts at a + i * a_row; b's rows are b_row apart.
 // If `Prefetch`, rows of `out` and of the next panel are prefetched beside the sums, in turns, one row a step: all at once
-// they would take the line buffers that loads of a and b need. If `Pack`, b's rows are copied to `packed` on the way.
-template <class T, int R, bool Prefetch = false, bool Pack = false>
+// they would take the line buffers that loads of a and b need. If `Pack`, b's rows are copied to `packed` on the way. If `Part`, b has
+// no more columns than the tile.
+template <class T, int R, int C, bool Part, bool Prefetch = false, bool Pack = false>
 [[gnu::always_inline]] inline void tile(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
                                         const Target<T>& target, int64_t columns, Beside next = {}, T* packed = nullptr) {
     using V = Vec<T>;
     constexpr int W = V::width;
+    const Lanes<T> left(columns), right(columns - W);
     V low[R], high[R];
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) low[i] = high[i] = V::zero();
     const auto step = [&]() __attribute__((always_inline)) {
-        V b0 = V::load(b), b1 = V::load(b + W);
+        V b0 = Part ? left.load(b) : V::load(b), b1 = C == 1 ? V::zero() : Part ? right.load(b + W) : V::load(b + W);
         if constexpr (Pack) {
             b0.store(packed);
             b1.store(packed + W);
@@ -130,7 +154,7 @@ template <class T, int R, bool Prefetch = false, bool Pack = false>
         for (int i = 0; i < R; ++i) {
             V factor = V::all(a[i * a_row]);
             low[i].add_product(factor, b0);
-            high[i].add_product(factor, b1);
+            if (C == 2) high[i].add_product(factor, b1);
         }
         a += a_column;
         b += b_row;
@@ -146,26 +170,33 @@ template <class T, int R, bool Prefetch = false, bool Pack = false>
             next.fetch<lines, 0>(p);
             step();
         }
+        if (p < k) step();
+    } else {
+        do step();
+        while (++p < k);
     }
-    for (; p < k; ++p) step();
-    if (columns == 2 * W && target.out_column == 1 && (!target.c || (target.c_column == 1 && target.beta == 1))) {
+    if ((has_masks || columns == 2 * W) && target.out_column == 1 && (!target.c || (target.c_column == 1 && target.beta == 1))) {
         const V alpha = V::all(target.alpha);
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) low[i] = low[i] * alpha, high[i] = high[i] * alpha; // costs less than to ask whether it is 1
+        if (const T* c = target.c) {
+            const V one = V::all(1); // times one: the sum, rounded once
 #pragma GCC unroll 16
-        for (int i = 0; i < R; ++i) {
-            T* out = target.out + i * target.out_row;
-            if (target.c) {
-                const T* c = target.c + i * target.c_row;
-                V one = V::all(1), left = V::load(c), right = V::load(c + W); // times one: the sum, rounded once
-                left.add_product(low[i], one);
-                right.add_product(high[i], one);
-                left.store(out);
-                right.store(out + W);
-            } else {
-                low[i].store(out);
-                high[i].store(out + W);
+            for (int i = 0; i < R; ++i, c += target.c_row) {
+                V added = left.load(c);
+                added.add_product(low[i], one);
+                low[i] = added;
+                if (C == 1) continue;
+                added = right.load(c + W);
+                added.add_product(high[i], one);
+                high[i] = added;
             }
+        }
+        T* out = target.out;
+#pragma GCC unroll 16
+        for (int i = 0; i < R; ++i, out += target.out_row) {
+            left.store(low[i], out);
+            if (C == 2) right.store(high[i], out + W);
         }
         return;
     }
@@ -173,35 +204,39 @@ template <class T, int R, bool Prefetch = false, bool Pack = false>
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
         low[i].store(sums[i]);
-        high[i].store(sums[i] + W);
+        if (C == 2) high[i].store(sums[i] + W);
     }
-    put_tile(target, sums[0], R, columns);
+    put_tile(target, sums[0], 2 * W, R, columns);
 }
 
 // The whole tile with a known layout of a and b, so that addresses are cheap.
 template <class T>
 [[gnu::noinline]] void tile_packed(int64_t k, const T* a, const T* b, const Target<T>& target, int64_t columns, Beside next) {
-    tile<T, tile_rows<T>, prefetches_beside<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns, next);
+    tile<T, tile_rows<T>, 2, false, prefetches_beside<T>>(k, a, 1, tile_rows<T>, b, 2 * Vec<T>::width, target, columns, next);
 }
 // The first of a panel: b lies where it is and is packed on the way, for the tiles that follow.
 template <class T>
 [[gnu::noinline]] void tile_packing(int64_t k, const T* a, const T* b, int64_t b_row, const Target<T>& target, Beside next, T* packed) {
-    tile<T, tile_rows<T>, prefetches_beside<T>, true>(k, a, 1, tile_rows<T>, b, b_row, target, 2 * Vec<T>::width, next, packed);
+    tile<T, tile_rows<T>, 2, false, prefetches_beside<T>, true>(k, a, 1, tile_rows<T>, b, b_row, target, 2 * Vec<T>::width, next, packed);
 }
-template <class T, int R>
+template <class T, int R, int C>
 [[gnu::noinline]] void tile_plain(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row,
                                   const Target<T>& target, int64_t columns) {
-    tile<T, R>(k, a, a_row, a_column, b, b_row, target, columns);
+    tile<T, R, C, has_masks>(k, a, a_row, a_column, b, b_row, target, columns);
 }
 
-template <class T, int... R>
-void any_tile_plain(std::integer_sequence<int, R...>, int rows, int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b,
-                    int64_t b_row, const Target<T>& target, int64_t columns) {
-    using F = void (*)(int64_t, const T*, int64_t, int64_t, const T*, int64_t, const Target<T>&, int64_t);
-    static constexpr F tiles[] = {tile_plain<T, R + 1>...};
-    tiles[rows - 1](k, a, a_row, a_column, b, b_row, target, columns);
+template <class T>
+using PlainTile = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t b_row, const Target<T>& target,
+                           int64_t columns);
+template <class T, int C, int... R> PlainTile<T> plain_tile_of(std::integer_sequence<int, R...>, int rows) {
+    static constexpr PlainTile<T> tiles[] = {tile_plain<T, R + 1, C>...};
+    return tiles[rows - 1];
 }
-template <class T> using Rows = std::make_integer_sequence<int, tile_rows<T>>;
+template <class T> PlainTile<T> plain_tile(int64_t rows, int64_t columns) {
+    using Rows = std::make_integer_sequence<int, tile_rows<T>>;
+    const bool narrow = has_masks && columns <= Vec<T>::width;
+    return narrow ? plain_tile_of<T, 1>(Rows{}, static_cast<int>(rows)) : plain_tile_of<T, 2>(Rows{}, static_cast<int>(rows));
+}
 
 // Packs columns [0, n) of k rows of b in panels of two registers, each panel's rows consecutive; padded with zeros.
 template <class T> [[gnu::noinline, gnu::noclone]] void pack_b(T* to, const T* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
@@ -240,7 +275,7 @@ template <class T> int64_t rows_from(int64_t i, int64_t m) {
 }
 
 // The same for the rows of a: a panel for each tile, its rows side by side for each k.
-template <class T> void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
+template <class T> [[gnu::noinline, gnu::noclone]] void pack_a(T* to, const T* a, int64_t a_row, int64_t a_column, int64_t m, int64_t k) {
     constexpr int64_t M = tile_rows<T>;
     for (int64_t i = 0, rows; i < m; i += rows, to += M * k) {
         rows = rows_from<T>(i, m);
@@ -415,17 +450,7 @@ template <class T> void few_rows(const GemmPart<T>& part, const Target<T>& targe
             }
             Target<T> block = target.at(0, j0);
             if (p0 > 0) block.c = block.out, block.c_row = block.out_row, block.c_column = block.out_column, block.beta = 1;
-            for (int64_t i = 0; i < part.m; ++i) {
-                const T* from = sums.data + i * room;
-                if (block.out_column == 1 && block.alpha == 1 && (!block.c || (block.c == block.out && block.beta == 1))) {
-                    T* to = block.out + i * block.out_row;
-                    if (block.c)
-                        for (int64_t j = 0; j < n; ++j) to[j] += from[j];
-                    else memcpy(to, from, sizeof(T) * static_cast<size_t>(n));
-                } else {
-                    for (int64_t j = 0; j < n; ++j) put(block, i, j, from[j]);
-                }
-            }
+            put_tile(block, sums.data, room, part.m, n);
         }
     }
 }
@@ -449,11 +474,12 @@ template <class T> void run(const GemmPart<T>& part) {
     const int64_t k_block = k_block_of(part.k);
     const bool once = part.m <= m_block;
     // b's rows are read in place where that costs nothing: few rows of a, or a b small enough to stay in cache.
-    const bool plain_b = part.b_panel || (part.b_column == 1 && (part.m < M || (part.k * part.n <= 4096 && part.n >= N)));
+    const bool plain_b = part.b_panel || (part.b_column == 1 && (part.m < M || (part.k * part.n <= 4096 && (has_masks || part.n >= N))));
     const bool plain_a = part.n <= 2 * N || (part.m * part.k <= 4096 && part.m * part.n <= 8192);
     const int64_t n_block = once || plain_b || part.n < 2048 ? part.n : 2048;
     const bool one_panel = once || plain_b;
-    Buffer<T> packed_b(part.b_panel || (plain_b && part.n % N == 0) ? 0 : (one_panel ? N : (n_block + N - 1) / N * N) * k_block);
+    Buffer<T> packed_b(part.b_panel || (plain_b && (has_masks || part.n % N == 0)) ? 0
+                                                                                   : (one_panel ? N : (n_block + N - 1) / N * N) * k_block);
     Buffer<T> packed_a(plain_a ? 0 : (once ? (part.m + M - 1) / M * M : m_block) * k_block);
     // What does not stay in the second cache from one use to the next is prefetched.
     constexpr int64_t far = (512 << 10) / item;
@@ -479,7 +505,7 @@ template <class T> void run(const GemmPart<T>& part) {
                 if (!plain_a) pack_a(packed_a.data, a, part.a_row, part.a_column, m, k);
                 for (int64_t j = 0; j < n; j += N) {
                     int64_t columns = n - j < N ? n - j : N;
-                    const bool in_place = plain_b && (columns == N || part.b_panel);
+                    const bool in_place = plain_b && (has_masks || columns == N || part.b_panel);
                     T* packed = packed_b.data + (one_panel ? 0 : j * k);
                     // Packed by the first tile, if it can.
                     const bool packing = i0 == 0 && !in_place && !plain_a && part.b_column == 1 && columns == N && m >= M;
@@ -497,7 +523,8 @@ template <class T> void run(const GemmPart<T>& part) {
                         rows = plain_a ? (m - i < high ? m - i : high) : rows_from<T>(i, m);
                         Target<T> place = block.at(i0 + i, j);
                         const T* packed_rows = packed_a.data + index * M * k;
-                        const bool whole = !plain_a && b_row == N && rows == M, first = packing && index == 0;
+                        const bool whole = !plain_a && b_row == N && rows == M && (!has_masks || columns > N / 2),
+                                   first = packing && index == 0;
                         Beside beside{};
                         if (prefetches_beside<T> && whole) {
                             beside = Beside::of(next, packed_rows, index, tiles, N * item / 64);
@@ -513,8 +540,8 @@ template <class T> void run(const GemmPart<T>& part) {
                         if (first) tile_packing<T>(k, packed_rows, b + j, part.b_row, place, beside, packed);
                         else if (whole) tile_packed<T>(k, packed_rows, panel, place, columns, beside);
                         else
-                            any_tile_plain<T>(Rows<T>{}, static_cast<int>(rows), k, plain_a ? a + i * part.a_row : packed_rows,
-                                              plain_a ? part.a_row : 1, plain_a ? part.a_column : M, panel, b_row, place, columns);
+                            plain_tile<T>(rows, columns)(k, plain_a ? a + i * part.a_row : packed_rows, plain_a ? part.a_row : 1,
+                                                         plain_a ? part.a_column : M, panel, b_row, place, columns);
                     }
                 }
             }
@@ -522,11 +549,46 @@ template <class T> void run(const GemmPart<T>& part) {
     }
 }
 
+/// Matrices so small that nothing is packed but a b by columns. `room` is for that.
+template <class T> [[gnu::noinline, gnu::noclone]] void run_small(const GemmPart<T>& part, T* room) {
+    constexpr int64_t M = tile_rows<T>, N = 2 * Vec<T>::width;
+    const Target<T> target{part.out, part.out_row, part.out_column, part.c, part.c_row, part.c_column, part.alpha, part.beta};
+    const int64_t tiles = (part.m + M - 1) / M, high = (part.m + tiles - 1) / tiles;
+    if (room) pack_b(room, part.b, part.b_row, part.b_column, part.k, part.n);
+    for (int64_t j = 0; j < part.n; j += N) {
+        const int64_t columns = part.n - j < N ? part.n - j : N;
+        const T* b = room ? room + j * part.k : part.b + j;
+        for (int64_t i = 0, rows; i < part.m; i += rows) {
+            rows = part.m - i < high ? part.m - i : high;
+            plain_tile<T>(rows, columns)(part.k, part.a + i * part.a_row, part.a_row, part.a_column, b, room ? N : part.b_row,
+                                         target.at(i, j), columns);
+        }
+    }
+}
+
+template <class T> void run_all(GemmPart<T> part, const GemmBatch& batch) {
+    constexpr int64_t N = 2 * Vec<T>::width;
+    constexpr bool pays = tile_rows<T> > 4; // the baseline stays small
+    const bool dotted = part.k >= 16 && part.may_dot && part.b_row == 1 && part.a_column == 1;
+    const bool small = pays && batch.count > 1 && !part.b_panel && !dotted && part.k > 0 && part.k <= most_terms &&
+                       part.k * part.n <= 4096 && (part.n <= 2 * N || (part.m * part.k <= 4096 && part.m * part.n <= 8192));
+    const bool packs = small && (part.b_column != 1 || !(has_masks || part.n % N == 0));
+    Buffer<T> room(packs ? (part.n + N - 1) / N * N * part.k : 0);
+    for (int64_t i = 0; i < batch.count; ++i) {
+        if (small) run_small(part, packs ? room.data : nullptr);
+        else run(part);
+        part.a += batch.a;
+        part.b += batch.b;
+        part.out += batch.out;
+        if (part.c) part.c += batch.c;
+    }
+}
+
 template <class T> void pack(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     pack_b(static_cast<T*>(to), static_cast<const T*>(b), b_row, b_column, k, n);
 }
-void gemm_float(const GemmPart<float>& part) { run(part); }
-void gemm_double(const GemmPart<double>& part) { run(part); }
+void gemm_float(const GemmPart<float>& part, const GemmBatch& batch) { run_all(part, batch); }
+void gemm_double(const GemmPart<double>& part, const GemmBatch& batch) { run_all(part, batch); }
 
 } // namespace
 

@@ -20,9 +20,14 @@ template <class T> struct GemmPart {
     int64_t b_panel = 0; // as in Gemm
 };
 
+/// How many products, and from the operands of one to those of the next.
+struct GemmBatch {
+    int64_t count = 1, a = 0, b = 0, out = 0, c = 0;
+};
+
 struct GemmSteps {
-    void (*gemm_float)(const GemmPart<float>& part);
-    void (*gemm_double)(const GemmPart<double>& part);
+    void (*gemm_float)(const GemmPart<float>& part, const GemmBatch& batch);
+    void (*gemm_double)(const GemmPart<double>& part, const GemmBatch& batch);
     int panel_bytes; // of a row of a panel
     /// Packs columns [0, n) of k rows of b as panels: of float, of double.
     void (*pack[2])(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n);

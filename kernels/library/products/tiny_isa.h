@@ -1,5 +1,5 @@
 // kernels/library/products/tiny_isa.h: products of several small matrices at once, a lane for each. Built for AVX2 alone: see
-// kernels/library/factors/lanes_isa.h.
+// kernels/library/factors/lanes_isa.h. Tiles of AVX-512, which has masks, are faster but for the smallest.
 #pragma once
 #include <cstdint>
 
