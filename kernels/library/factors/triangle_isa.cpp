@@ -18,29 +18,70 @@ constexpr int own_bytes = 32;
 #else
 constexpr int own_bytes = 16;
 #endif
+// Registers of right-hand sides that are solved together: what is known of one does not wait for another.
+#if defined(__AVX512F__)
+constexpr int together = 4;
+#else
+constexpr int together = own_bytes / 16;
+#endif
 template <class T> using Own [[gnu::vector_size(own_bytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
 template <class T> constexpr int64_t own_lanes = own_bytes / static_cast<int64_t>(sizeof(T));
 template <class T> Own<T>& own(T* x) { return *reinterpret_cast<Own<T>*>(x); }
 template <class T> const Own<T>& own(const T* x) { return *reinterpret_cast<const Own<T>*>(x); }
 
-template <class T> void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
-    T* x = static_cast<T*>(right);
-    const int64_t from = t.forward ? 0 : size - 1, next = t.forward ? 1 : -1;
-    for (int64_t c = 0; c < count; c += own_lanes<T>) {
-        int64_t i = from;
-        for (int64_t left = size - 1; left >= 0; --left, i += next) {
-            auto* known = reinterpret_cast<Own<T>*>(x + i * step + c);
-            Own<T> value = *known;
-            const T* factor = static_cast<const T*>(t.a) + i * (t.row + t.column);
-            if (!t.unit) *known = value /= *factor;
-            T* other = x + i * step + c;
-            for (int64_t k = 0; k < left; ++k) { // what is known now leaves the equations behind
-                factor += next * t.row;
-                other += next * step;
-                *reinterpret_cast<Own<T>*>(other) -= *factor * value;
-            }
+/// A triangle and right-hand sides, from the first unknown that is solved on.
+template <class T> struct Substitution {
+    const T* a;
+    int64_t row, column;
+    T* x;
+    int64_t step;
+    bool unit;
+    /// Solves for U unknowns from number i on and C registers of right-hand sides: those known before leave their equations one after the
+    /// other, in registers, then the first of them leaves the others'.
+    template <int U, int C> [[gnu::always_inline]] void solve(int64_t i) const {
+        Own<T> value[U][C];
+        const T* factors = a + i * row;
+        T *to = x + i * step, *known = x;
+#pragma GCC unroll 4
+        for (int u = 0; u < U; ++u)
+#pragma GCC unroll 4
+            for (int c = 0; c < C; ++c) value[u][c] = own(to + u * step + c * own_lanes<T>);
+        for (int64_t k = 0; k < i; ++k, factors += column, known += step)
+#pragma GCC unroll 4
+            for (int u = 0; u < U; ++u)
+#pragma GCC unroll 4
+                for (int c = 0; c < C; ++c) value[u][c] -= factors[u * row] * own(known + c * own_lanes<T>);
+#pragma GCC unroll 4
+        for (int u = 0; u < U; ++u, factors += column) {
+            if (!unit)
+#pragma GCC unroll 4
+                for (int c = 0; c < C; ++c) value[u][c] /= factors[u * row];
+#pragma GCC unroll 4
+            for (int c = 0; c < C; ++c) own(to + u * step + c * own_lanes<T>) = value[u][c];
+#pragma GCC unroll 4
+            for (int other = u + 1; other < U; ++other)
+#pragma GCC unroll 4
+                for (int c = 0; c < C; ++c) value[other][c] -= factors[other * row] * value[u][c];
         }
     }
+    template <int C> [[gnu::noinline]] void solve_all(int64_t size) const {
+        int64_t i = 0;
+        for (; i + 4 <= size; i += 4) solve<4, C>(i);
+        for (; i < size; ++i) solve<1, C>(i);
+    }
+};
+
+template <class T> void substitute(const Triangle& t, int64_t size, void* right, int64_t step, int64_t count) {
+    const int64_t first = t.forward ? 0 : size - 1, next = t.forward ? 1 : -1;
+    Substitution<T> s{static_cast<const T*>(t.a) + first * (t.row + t.column),
+                      next * t.row,
+                      next * t.column,
+                      static_cast<T*>(right) + first * step,
+                      next * step,
+                      t.unit};
+    constexpr int64_t several = together * own_lanes<T>;
+    for (; count >= several; count -= several, s.x += several) s.template solve_all<together>(size);
+    for (; count > 0; count -= own_lanes<T>, s.x += own_lanes<T>) s.template solve_all<1>(size);
 }
 
 template <class T> constexpr T numbered[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
