@@ -486,7 +486,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         const Tensor& target = apart.has(i) ? apart.each[i] : results[i];
         if (result.begins.defined() && target.numel() && target.impl() != result.begins.impl()) {
             const TensorImpl& begins = *result.begins.impl();
-            if (result.handed && begins.contiguous && target.is_contiguous() && begins.dtype == target.dtype() &&
+            if (result.handed && begins.contiguous && (result.exact || target.is_contiguous()) && begins.dtype == target.dtype() &&
                 target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg))) {
                 begins.storage->data_to_read();
                 arrays[count - 1] = Array(&begins);

@@ -135,6 +135,7 @@ Sides lu_solved(KernelCall& call, const Tensor& LU, const Tensor& pivots, const 
     // where A^H is then meant.
     KernelCall::Result& X = call.gives_copy(B, with(batch, {B.size(-2), B.size(-1)}));
     if (left) X.by_columns();
+    X.copied_on_the_way(left && library::lapack::solves_large(B.dtype(), n, B.size(-1)));
     call.reads_by_columns(expand(LU, with(batch, {n, n})));
     call.reads(expand(pivots, with(batch, {n})));
     call.costs(checked_numel(X.sizes) * n);
@@ -525,14 +526,14 @@ OPERATORS(factorizations) {
         raises_by_value(),
         kernel([](KernelCall& call, const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left,
                   bool adjoint) { return lu_solved(call, LU, pivots, B, left, adjoint); },
-               [](const Sides& how, const Array& LU, const Array& pivots, const Array& X) {
+               [](const Sides& how, const Array& LU, const Array& pivots, const Array& B, const Array& X) {
                    if (!X.numel()) return;
                    const int64_t n = LU.size(-1), width = X.size(how.left ? -1 : -2);
                    const char trans = how.left ? (how.adjoint ? 'C' : 'N') : (how.adjoint ? 'N' : 'T');
                    const bool through_conjugates = !how.left && how.adjoint && X.is_complex();
                    if (through_conjugates) conjugate(X);
                    need_places(pivots, n, "linalg.lu_solve");
-                   lapack::getrs_all(X.dtype(), trans, count_of(LU), n, width, LU.data(), pivots.data_ptr<int32_t>(), X.data());
+                   lapack::getrs_all(X.dtype(), trans, count_of(LU), n, width, LU.data(), pivots.data_ptr<int32_t>(), X.data(), B.data());
                    if (through_conjugates) conjugate(X);
                }),
         derivative(

@@ -1,6 +1,7 @@
 // operators/linear_algebra/solvers.cpp: inverses, linear systems, least squares and determinants.
 #include "core/batch.h"
 #include "core/sparse.h"
+#include "kernels/library/factors/triangle.h"
 #include "operators/declare.h"
 #include "operators/linear_algebra/matrices.h"
 
@@ -30,16 +31,20 @@ Triangle triangular(KernelCall& call, const Tensor& A, const Tensor& B, bool upp
     // Rows one after the other are the columns of the transposed matrix: no copy is needed of one that lies either way.
     if (IntList(batch) == batch_of(A) && (A.is_contiguous() || T(A).is_contiguous())) call.reads_as_it_lies(A);
     else call.reads_by_columns(expand(A, with(batch, {A.size(-2), A.size(-1)})));
-    KernelCall::Result& X = call.gives_copy(B, with(batch, {B.size(-2), B.size(-1)})).by_columns();
-    call.costs(checked_numel(X.sizes) * A.size(-1));
+    // Systems that are solved in a copy by rows are copied on the way, lest they be turned twice.
+    const int64_t n = A.size(-1), count = B.size(left ? -1 : -2);
+    KernelCall::Result& X = call.gives_copy(B, with(batch, {B.size(-2), B.size(-1)}))
+                                .by_columns()
+                                .copied_on_the_way(library::solves_triangles(B.dtype(), n, count));
+    call.costs(checked_numel(X.sizes) * n);
     return {upper, left, unit};
 }
-constexpr auto solve_triangular = [](const Triangle& t, const Array& A, const Array& X) {
+constexpr auto solve_triangular = [](const Triangle& t, const Array& A, const Array& B, const Array& X) {
     const int64_t m = X.size(-2), n = X.size(-1), k = A.size(-1);
     const bool by_rows = A.is_contiguous();
     each_matrix(count_of(X), m * n * k, [&](int64_t i) {
         lapack::trsm(X.dtype(), t.left ? 'L' : 'R', t.upper != by_rows ? 'U' : 'L', by_rows ? 'T' : 'N', t.unit ? 'U' : 'N', m, n,
-                     matrix_at(A, i), k, matrix_at(X, i), m);
+                     matrix_at(A, i), k, matrix_at(X, i), m, B.defined() ? matrix_at(B, i) : nullptr);
     });
 };
 

@@ -10,6 +10,7 @@
 #include "kernels/library/factors/lanes_isa.h"
 #include "kernels/library/factors/lapack.h"
 #include "kernels/library/factors/small_factors.h"
+#include "kernels/library/factors/triangle.h"
 #include "kernels/library/scratch.h"
 #include "runtime/threads.h"
 
@@ -93,14 +94,22 @@ void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* matrices,
         [&](int64_t i) { infos[i] = getrf(dtype, m, n, a.at(i * m * n), m, pivots + i * steps); });
 }
 
-void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* factors, const int32_t* pivots, void* sides) {
-    const Numbers lu(dtype, factors), b(dtype, sides);
+bool solves_large(DType dtype, int64_t n, int64_t right) {
+    return solves_triangles(dtype, n, right) && std::max(n, right) > largest_in_lanes;
+}
+
+void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* factors, const int32_t* pivots, void* sides,
+               const void* rows) {
+    const Numbers lu(dtype, factors), b(dtype, sides), from(dtype, rows);
     each(
         dtype, count, trans == 'N' ? std::max(n, right) : largest_in_lanes + 1, n * n * right,
         [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
             return lanes.solve(some, n, right, lu.at(i * n * n), pivots + i * n, b.at(i * n * right), room);
         },
-        [&](int64_t i) { getrs(dtype, trans, n, right, lu.at(i * n * n), n, pivots + i * n, b.at(i * n * right), n); });
+        [&](int64_t i) {
+            getrs(dtype, trans, n, right, lu.at(i * n * n), n, pivots + i * n, b.at(i * n * right), n,
+                  rows ? from.at(i * n * right) : nullptr);
+        });
 }
 
 void invert_all(DType dtype, int64_t count, int64_t n, void* matrices, int32_t* pivots, int32_t* infos) {

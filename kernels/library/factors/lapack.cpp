@@ -156,14 +156,15 @@ int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivo
     return checked(info, "getrf");
 }
 
-int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b, int64_t ldb) {
+int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b, int64_t ldb,
+          const void* rows) {
     if (n == 0 || nrhs == 0) return 0;
     if (solves_triangles(dtype, n, nrhs)) {
         const bool transposed = trans != 'N';
         const int64_t row = transposed ? lda : 1, column = transposed ? 1 : lda;
         const TriangularMatrix unit{lu, row, column, !transposed, true}, other{lu, row, column, transposed, false};
         return solve_triangle({dtype, n, nrhs, transposed ? other : unit, b, 1, ldb, transposed ? &unit : &other,
-                               transposed ? nullptr : pivots, transposed ? pivots : nullptr}),
+                               transposed ? nullptr : pivots, transposed ? pivots : nullptr, Part{const_cast<void*>(rows), nrhs, 1}}),
                0;
     }
     if (is_small(dtype, n, nrhs)) return small_getrs(dtype, trans != 'N', n, nrhs, lu, lda, pivots, b, ldb), 0;
@@ -464,14 +465,22 @@ template <class T> void solve(const TriangularMatrix& t, bool conjugate, int64_t
 
 } // namespace
 
-void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda, void* b,
-          int64_t ldb) {
+void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda, void* b, int64_t ldb,
+          const void* rows) {
     if (m == 0 || n == 0) return;
     const bool right = side == 'R', upper = uplo == 'U', conjugate = trans == 'C';
     const int64_t size = right ? n : m, count = right ? m : n, along = right ? ldb : 1, across = right ? 1 : ldb;
     const bool turned = (trans != 'N') != right; // from the right, x op(a) = b is op(a)' x' = b'
-    const TriangularMatrix t{a, turned ? lda : 1, turned ? 1 : lda, upper == turned, diag == 'U'};
-    if (solves_triangles(dtype, size, count)) return solve_triangle({dtype, size, count, t, b, along, across});
+    const TriangularSystem system{.dtype = dtype,
+                                  .size = size,
+                                  .count = count,
+                                  .first = {a, turned ? lda : 1, turned ? 1 : lda, upper == turned, diag == 'U'},
+                                  .b = b,
+                                  .along = along,
+                                  .across = across,
+                                  .from = {const_cast<void*>(rows), right ? 1 : n, right ? n : 1}};
+    if (solves_triangles(dtype, size, count)) return solve_triangle(system);
+    const TriangularMatrix& t = system.first;
     constexpr int64_t whole = 64;
     if (size > whole) {
         // Half of the unknowns, then their part in the others' equations, which is a product, then the others.

@@ -16,7 +16,8 @@ namespace kindling::library::lapack {
 
 // LU
 int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
-int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b, int64_t ldb);
+int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b, int64_t ldb,
+          const void* rows = nullptr); // as trsm has it
 int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots);
 // Cholesky
 int potrf(DType dtype, char uplo, int64_t n, void* a, int64_t lda);
@@ -48,7 +49,9 @@ int gelsd(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda,
 int gelss(DType dtype, int64_t m, int64_t n, int64_t nrhs, void* a, int64_t lda, void* b, int64_t ldb, void* s, double rcond,
           int32_t* rank);
 // Triangular systems: op(a) x = b, or x op(a) = b with side 'R'. Uses the library for large complex ones and for few right-hand sides.
-void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda, void* b, int64_t ldb);
+// `rows`, if given, has what is solved for, by rows, and b is only written: where `solves_triangles` (triangle.h) is true.
+void trsm(DType dtype, char side, char uplo, char trans, char diag, int64_t m, int64_t n, const void* a, int64_t lda, void* b, int64_t ldb,
+          const void* rows = nullptr);
 int trtri(DType dtype, char uplo, char diag, int64_t n, void* a, int64_t lda);
 
 } // namespace kindling::library::lapack

@@ -136,7 +136,8 @@ int cholesky_by_halves(DType dtype, bool upper, int64_t n, void* a, int64_t lda)
     return cholesky(dtype, upper, n, {a, upper ? lda : 1, upper ? 1 : lda});
 }
 
-void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract, bool conjugate_a) {
+void multiply(DType dtype, int64_t m, int64_t n, int64_t k, const Part& a, const Part& b, const Part& out, bool subtract,
+              bool conjugate_a) {
     Gemm product{};
     product.dtype = dtype;
     product.m = m;
@@ -162,8 +163,14 @@ void make_unit(DType dtype, int64_t j, void* column, int64_t rows) {
     put_number(dtype, static_cast<char*>(column) + j * item_of(dtype), 1);
 }
 
-void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to) {
+void copy_part(DType dtype, int64_t m, int64_t n, const Part& from, const Part& to) {
     const int64_t item = item_of(dtype);
+    constexpr int64_t small = 1024; // numbers up to which to look at all strides takes longer than the copy
+    if (m * n <= small) {
+        const auto turn = loops().turn[dtype == DType::Float64];
+        if (from.row == 1 && to.column == 1) return turn(to.data, to.row, from.data, from.column, n, m);
+        if (from.column == 1 && to.row == 1) return turn(to.data, to.column, from.data, from.row, m, n);
+    }
     find_plane_copy(static_cast<int>(item))({static_cast<char*>(to.data),
                                              static_cast<const char*>(from.data),
                                              {m, n},
@@ -185,9 +192,11 @@ void solve_triangle(const TriangularSystem& s) {
         const bool in_place = s.across == 1 && count == width;
         Scratch<char> room(in_place ? 0 : s.size * width * item_of(s.dtype));
         const Rows x{s.dtype, in_place ? static_cast<char*>(b.data) : room.data, in_place ? s.along : width};
-        if (!in_place) copy_part(s.dtype, s.size, count, b, x.part());
-        if (count < width)
-            for (int64_t i = 0; i < s.size; ++i) clear(s.dtype, x.at(i, count).data, width - count);
+        if (!in_place && count < width) clear(s.dtype, x.data, s.size * width);
+        if (s.from.data)
+            copy_part(s.dtype, s.size, count,
+                      {static_cast<char*>(s.from.data) + first * s.from.column * item_of(s.dtype), s.from.row, s.from.column}, x.part());
+        else if (!in_place) copy_part(s.dtype, s.size, count, b, x.part());
         if (s.exchanged_before) exchange(x, width, s.size, s.exchanged_before, true);
         for (const TriangularMatrix* t : {&s.first, s.second})
             if (t) solve(*t, s.size, x, width);

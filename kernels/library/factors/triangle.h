@@ -13,7 +13,8 @@ struct Part {
     int64_t row, column;
 };
 /// out = a @ b, or out -= a @ b, of m x k and k x n numbers.
-void multiply(DType dtype, int64_t m, int64_t n, int64_t k, Part a, Part b, Part out, bool subtract, bool conjugate_a = false);
+void multiply(DType dtype, int64_t m, int64_t n, int64_t k, const Part& a, const Part& b, const Part& out, bool subtract,
+              bool conjugate_a = false);
 /// Of float32 or float64.
 inline void put_number(DType dtype, void* at, double value) {
     if (dtype == DType::Float32) *static_cast<float*>(at) = static_cast<float>(value);
@@ -22,7 +23,7 @@ inline void put_number(DType dtype, void* at, double value) {
 /// A column of `rows` numbers becomes column j of the identity.
 void make_unit(DType dtype, int64_t j, void* column, int64_t rows);
 /// Copies m x n numbers; the matrices do not overlap.
-void copy_part(DType dtype, int64_t m, int64_t n, Part from, Part to);
+void copy_part(DType dtype, int64_t m, int64_t n, const Part& from, const Part& to);
 
 /// One triangle of a matrix; strides count elements. A unit triangle's diagonal is not read.
 struct TriangularMatrix {
@@ -41,6 +42,7 @@ struct TriangularSystem {
     const TriangularMatrix* second = nullptr;  // solved with what the first gave
     const int32_t* exchanged_before = nullptr; // exchanges of the unknowns as LU gives them, made before
     const int32_t* exchanged_after = nullptr;  // or taken back after
+    Part from{};                               // if given, the right-hand sides lie there, by `along` and `across`: b is only written
 };
 
 /// Whether `solve_triangle` is the fast way: for few right-hand sides or unknowns it is not, and complex numbers it does not take.

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "kernels/library/turn.h"
 #include "kernels/library/vec.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
@@ -212,6 +213,10 @@ template <class T> T scale(T* x, int64_t count, T times) {
     return totals[0];
 }
 
+template <class T> void turn_all(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count) {
+    turn(static_cast<T*>(to), to_stride, static_cast<const T*>(from), from_stride, rows, count);
+}
+
 } // namespace
 
 const TriangleLoops triangle_loops = {{substitute<float>, substitute<double>},
@@ -220,6 +225,7 @@ const TriangleLoops triangle_loops = {{substitute<float>, substitute<double>},
                                       reflect<float>,
                                       reflect<double>,
                                       scale<float>,
-                                      scale<double>};
+                                      scale<double>,
+                                      {turn_all<float>, turn_all<double>}};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

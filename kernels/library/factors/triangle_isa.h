@@ -27,6 +27,8 @@ using Exchange = void (*)(int64_t n, const int32_t* pivots, bool forward, char* 
 template <class T> using Reflect = void (*)(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count);
 /// Multiplies numbers, a multiple of the lanes, and returns the sum of their squares.
 template <class T> using Scale = T (*)(T* x, int64_t count, T times);
+/// to[k * to_stride + r] = from[r * from_stride + k] for `rows` rows of `count` numbers.
+using Turn = void (*)(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count);
 struct TriangleLoops {
     Substitute substitute[2]; // of float, of double
     FactorColumns factor[2];
@@ -35,6 +37,7 @@ struct TriangleLoops {
     Reflect<double> reflect_double;
     Scale<float> scale_float;
     Scale<double> scale_double;
+    Turn turn[2];
 };
 
 namespace isa_baseline { extern const TriangleLoops triangle_loops; }
