@@ -5,11 +5,9 @@
 #include "kernels/library/factors/reflectors.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "kernels/isa.h"
-#include "kernels/library/factors/lanes_isa.h"
 #include "kernels/library/factors/triangle.h"
 #include "kernels/library/factors/triangle_isa.h"
 #include "kernels/library/scratch.h"
@@ -37,68 +35,10 @@ void spell_out(DType dtype, int64_t m, int64_t j, const char* column, char* v, i
 
 const TriangleLoops& loops() { return KINDLING_OF_ISA(triangle_loops); }
 
-/// Where the register begins that row j is in: a reflector has zeros before.
-template <class T> int64_t register_of(int64_t j) { return j / triangle_lanes<T> * triangle_lanes<T>; }
-
-template <class T> void reflect(int64_t j, const T* v, T tau, int64_t rows, T* x, int64_t count) {
-    const int64_t begin = register_of<T>(j);
-    count = rounded(count, 4);
-    if constexpr (sizeof(T) == 4) loops().reflect_float(v + begin, tau, rows - begin, x + begin, rows, count);
-    else loops().reflect_double(v + begin, tau, rows - begin, x + begin, rows, count);
-}
-
-template <class T> T scale(T* x, int64_t count, T times) {
-    if constexpr (sizeof(T) == 4) return loops().scale_float(x, count, times);
-    else return loops().scale_double(x, count, times);
-}
-
-/// LAPACK's larfg: makes v, without its 1, of the numbers below alpha, which becomes an element of R. Returns tau.
-template <class T> T make_reflector(T& alpha, T* x, int64_t count) {
-    const T large = std::ldexp(T{1}, reflector_range<T>), small = std::ldexp(T{1}, -reflector_range<T>);
-    T sum = scale(x, count, T{1}), scaled = 1, size = std::sqrt(sum + alpha * alpha);
-    if (!(sum >= small && sum + alpha * alpha <= large)) {
-        scaled = sum < small ? large : small;
-        sum = scale(x, count, scaled);
-        if (sum == 0) return 0; // nothing to reflect
-        size = std::hypot(alpha, std::sqrt(sum) / scaled);
-    }
-    const T beta = -std::copysign(size, alpha), tau = (beta - alpha) / beta;
-    scale(x, count, 1 / ((alpha - beta) * scaled));
-    alpha = beta;
-    return tau;
-}
-
-template <class T> void factor_columns(int64_t m, int64_t n, T* a, int64_t lda, T* tau) {
-    const int64_t rows = rounded(m, triangle_lanes<T>), steps = std::min(m, n);
-    Scratch<T> x(rows * (n + 3)); // reflected by fours
-    for (int64_t j = 0; j < n; ++j) std::fill(std::copy_n(a + j * lda, m, x.data + j * rows), x.data + (j + 1) * rows, T{0});
-    std::fill_n(x.data + n * rows, 3 * rows, T{0});
-    for (int64_t j = 0; j < n; ++j) {
-        T *column = a + j * lda, *v = x.data + j * rows;
-        std::copy_n(v, std::min(j + 1, m), column); // what is R's already, and what it will make of the diagonal
-        if (j >= steps) continue;
-        std::fill_n(v, j + 1, T{0});
-        const int64_t begin = register_of<T>(j);
-        tau[j] = make_reflector(column[j], v + begin, rows - begin);
-        std::copy(v + j + 1, v + m, column + j + 1);
-        v[j] = 1;
-        if (tau[j] != 0) reflect(j, v, tau[j], rows, v + rows, n - j - 1);
-    }
-}
-
-template <class T> void form_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau) {
-    const int64_t rows = rounded(m, triangle_lanes<T>);
-    Scratch<T> x(rows * (n + 3));
-    std::fill_n(x.data + k * rows, (n + 3 - k) * rows, T{0});
-    for (int64_t j = k; j < n; ++j) x[j * rows + j] = 1;
-    for (int64_t j = k - 1; j >= 0; --j) {
-        T* v = x.data + j * rows;
-        spell_out(dtype_of<T>, m, j, reinterpret_cast<const char*>(a + j * lda), reinterpret_cast<char*>(v), rows);
-        reflect(j, v, tau[j], rows, v + rows, n - j - 1);
-        scale(v + register_of<T>(j), rows - register_of<T>(j), -tau[j]);
-        v[j] += 1;
-    }
-    for (int64_t j = 0; j < n; ++j) std::copy_n(x.data + j * rows, m, a + j * lda);
+/// For n columns of m numbers, and three more, since columns are reflected by fours.
+Scratch<char> room_for(DType dtype, int64_t m, int64_t n) {
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    return Scratch<char>(rounded(m * item, 64) * (n + 3));
 }
 
 /// The product of `count` reflectors, copied from below the diagonal of a matrix by columns.
@@ -130,10 +70,7 @@ private:
 };
 
 void factor(DType dtype, int64_t m, int64_t n, char* a, int64_t lda, char* tau) {
-    if (n <= whole) {
-        if (dtype == DType::Float32) return factor_columns(m, n, reinterpret_cast<float*>(a), lda, reinterpret_cast<float*>(tau));
-        return factor_columns(m, n, reinterpret_cast<double*>(a), lda, reinterpret_cast<double*>(tau));
-    }
+    if (n <= whole) return loops().factor_reflectors[dtype == DType::Float64](m, n, a, lda, tau, room_for(dtype, m, n).data);
     const auto item = static_cast<int64_t>(item_size(dtype));
     const int64_t steps = std::min(m, n), first = steps <= whole ? steps : std::min(rounded(steps / 2, whole), widest);
     factor(dtype, m, first, a, lda, tau);
@@ -148,10 +85,7 @@ void factor_by_reflectors(DType dtype, int64_t m, int64_t n, void* a, int64_t ld
 }
 
 void form_reflectors(DType dtype, int64_t m, int64_t n, int64_t k, void* matrix, int64_t lda, const void* tau) {
-    if (n <= whole) {
-        if (dtype == DType::Float32) return form_columns(m, n, k, static_cast<float*>(matrix), lda, static_cast<const float*>(tau));
-        return form_columns(m, n, k, static_cast<double*>(matrix), lda, static_cast<const double*>(tau));
-    }
+    if (n <= whole) return loops().form_reflectors[dtype == DType::Float64](m, n, k, matrix, lda, tau, room_for(dtype, m, n).data);
     const auto item = static_cast<int64_t>(item_size(dtype));
     char* a = static_cast<char*>(matrix);
     for (int64_t j = k; j < n; ++j) make_unit(dtype, j, a + j * lda * item, m);

@@ -3,8 +3,10 @@
 // Compiled for vectors.
 #include "kernels/library/factors/triangle_isa.h"
 
+#include <cmath>
 #include <type_traits>
 
+#include "kernels/library/factors/lanes_isa.h"
 #include "kernels/library/turn.h"
 #include "kernels/library/vec.h"
 
@@ -168,6 +170,7 @@ constexpr int unrolled = 4;
 constexpr int unrolled = 1; // four sums are sixteen registers, which there are not: smaller code is as fast
 #endif
 
+/// x -= tau v (v'x) for `count` columns x, a multiple of four: of `rows` numbers, a multiple of the lanes, and `step` apart.
 template <class T> void reflect(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count) {
     constexpr int64_t lanes = triangle_lanes<T>, own_step = own_lanes<T>;
     constexpr int few = 4; // columns at a time, so that v is read for all and their sums do not wait for one another
@@ -196,6 +199,7 @@ template <class T> void reflect(const T* v, T tau, int64_t rows, T* x, int64_t s
     }
 }
 
+/// Multiplies numbers, a multiple of the lanes, and returns the sum of their squares.
 template <class T> T scale(T* x, int64_t count, T times) {
     constexpr int parts = 64 / own_bytes;
     Own<T> sums[parts] = {};
@@ -213,6 +217,92 @@ template <class T> T scale(T* x, int64_t count, T times) {
     return totals[0];
 }
 
+/// LAPACK's larfg: makes v, without its 1, of the numbers below alpha, which becomes an element of R. Returns tau.
+template <class T> T make_reflector(T& alpha, T* x, int64_t count) {
+    constexpr auto large = static_cast<T>(__builtin_ldexp(1, reflector_range<T>)),
+                   small = static_cast<T>(__builtin_ldexp(1, -reflector_range<T>));
+    T sum = scale(x, count, T{1}), scaled = 1, size = std::sqrt(sum + alpha * alpha);
+    if (!(sum >= small && sum + alpha * alpha <= large)) {
+        scaled = sum < small ? large : small;
+        sum = scale(x, count, scaled);
+        if (sum == 0) return 0; // nothing to reflect
+        size = std::hypot(alpha, std::sqrt(sum) / scaled);
+    }
+    const T beta = -std::copysign(size, alpha), tau = (beta - alpha) / beta;
+    const T times = 1 / ((alpha - beta) * scaled);
+    for (const T* end = x + count; x != end; x += own_lanes<T>) own(x) *= times;
+    alpha = beta;
+    return tau;
+}
+
+template <class T> void copy_numbers(T* to, const T* from, int64_t count) {
+    for (; count >= own_lanes<T>; count -= own_lanes<T>, to += own_lanes<T>, from += own_lanes<T>) own(to) = own(from);
+    for (; count > 0; --count) *to++ = *from++;
+}
+template <class T> void clear_numbers(T* to, const T* end) {
+    for (; end - to >= own_lanes<T>; to += own_lanes<T>) own(to) = Own<T>{};
+    while (to < end) *to++ = 0;
+}
+/// Where the register begins that row j is in: a reflector has zeros before.
+template <class T> int64_t register_of(int64_t j) { return j / triangle_lanes<T> * triangle_lanes<T>; }
+/// Number j of a column, by whole registers: a vector that is loaded next would wait for a single number.
+template <class T> void set_number(T* column, int64_t j, T value) {
+    const int64_t i = j / own_lanes<T> * own_lanes<T>;
+    own(column + i) = own(numbered<T>) == static_cast<T>(j - i) ? Own<T>{} + value : own(column + i);
+}
+/// What comes before row j in its register becomes 0, and number j.
+template <class T> void clear_to(T* column, int64_t j) {
+    for (int64_t i = register_of<T>(j); i <= j; i += own_lanes<T>)
+        own(column + i) = own(numbered<T>) > static_cast<T>(j - i) ? own(column + i) : Own<T>{};
+}
+template <class T> void reflect_behind(const T* v, int64_t j, T tau, int64_t rows, int64_t columns) {
+    const int64_t begin = register_of<T>(j);
+    reflect(v + begin, tau, rows - begin, const_cast<T*>(v) + rows + begin, rows, (columns + 3) / 4 * 4);
+}
+
+template <class T> void factor_reflectors(int64_t m, int64_t n, void* matrix, int64_t lda, void* taus, void* room) {
+    constexpr int64_t lanes = triangle_lanes<T>;
+    const int64_t rows = (m + lanes - 1) / lanes * lanes;
+    T *a = static_cast<T*>(matrix), *tau = static_cast<T*>(taus), *x = static_cast<T*>(room);
+    for (int64_t j = 0; j < n; ++j) {
+        copy_numbers(x + j * rows, a + j * lda, m);
+        clear_numbers(x + j * rows + m, x + (j + 1) * rows);
+    }
+    clear_numbers(x + n * rows, x + (n + 3) * rows);
+    for (int64_t j = 0; j < n; ++j, a += lda, x += rows) {
+        copy_numbers(a, x, j < m ? j + 1 : m); // what is R's already, and what it will make of the diagonal
+        if (j >= m) continue;
+        clear_to(x, j);
+        const int64_t begin = register_of<T>(j);
+        tau[j] = make_reflector(a[j], x + begin, rows - begin);
+        copy_numbers(a + j + 1, x + j + 1, m - j - 1);
+        set_number(x, j, T{1});
+        if (tau[j] != 0) reflect_behind(x, j, tau[j], rows, n - j - 1);
+    }
+}
+
+template <class T> void form_reflectors(int64_t m, int64_t n, int64_t k, void* matrix, int64_t lda, const void* taus, void* room) {
+    constexpr int64_t lanes = triangle_lanes<T>;
+    const int64_t rows = (m + lanes - 1) / lanes * lanes;
+    T *a = static_cast<T*>(matrix), *x = static_cast<T*>(room);
+    clear_numbers(x + k * rows, x + (n + 3) * rows);
+    for (int64_t j = k; j < n; ++j) x[j * rows + j] = 1;
+    for (int64_t j = k - 1; j >= 0; --j) {
+        T* v = x + j * rows;
+        const int64_t begin = register_of<T>(j);
+        const T tau = static_cast<const T*>(taus)[j];
+        clear_numbers(v, v + begin);
+        copy_numbers(v + begin, a + j * lda + begin, m - begin);
+        clear_numbers(v + m, v + rows);
+        clear_to(v, j);
+        set_number(v, j, T{1});
+        reflect_behind(v, j, tau, rows, n - j - 1);
+        for (int64_t i = begin; i < rows; i += own_lanes<T>) own(v + i) *= -tau;
+        set_number(v, j, 1 - tau);
+    }
+    for (int64_t j = 0; j < n; ++j) copy_numbers(a + j * lda, x + j * rows, m);
+}
+
 template <class T> void turn_all(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count) {
     turn(static_cast<T*>(to), to_stride, static_cast<const T*>(from), from_stride, rows, count);
 }
@@ -222,10 +312,8 @@ template <class T> void turn_all(void* to, int64_t to_stride, const void* from, 
 const TriangleLoops triangle_loops = {{substitute<float>, substitute<double>},
                                       {factor<float>, factor<double>},
                                       exchange,
-                                      reflect<float>,
-                                      reflect<double>,
-                                      scale<float>,
-                                      scale<double>,
+                                      {factor_reflectors<float>, factor_reflectors<double>},
+                                      {form_reflectors<float>, form_reflectors<double>},
                                       {turn_all<float>, turn_all<double>}};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

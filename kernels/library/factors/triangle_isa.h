@@ -23,20 +23,17 @@ using Substitute = void (*)(const Triangle& t, int64_t size, void* x, int64_t st
 using FactorColumns = int (*)(int64_t m, int64_t n, void* a, int64_t step, int32_t* pivots);
 /// The exchanges of `n` rows that a factorisation made, in its order or back: of `bytes` bytes, a multiple of 64, and `step` bytes apart.
 using Exchange = void (*)(int64_t n, const int32_t* pivots, bool forward, char* rows, int64_t step, int64_t bytes);
-/// x -= tau v (v'x) for `count` columns x, a multiple of four: of `rows` numbers, a multiple of the lanes, and `step` apart.
-template <class T> using Reflect = void (*)(const T* v, T tau, int64_t rows, T* x, int64_t step, int64_t count);
-/// Multiplies numbers, a multiple of the lanes, and returns the sum of their squares.
-template <class T> using Scale = T (*)(T* x, int64_t count, T times);
+/// LAPACK's geqrf and orgqr, a column at a time: in `room` for n + 3 columns of rows rounded up to the lanes.
+using FactorReflectors = void (*)(int64_t m, int64_t n, void* a, int64_t lda, void* tau, void* room);
+using FormReflectors = void (*)(int64_t m, int64_t n, int64_t k, void* a, int64_t lda, const void* tau, void* room);
 /// to[k * to_stride + r] = from[r * from_stride + k] for `rows` rows of `count` numbers.
 using Turn = void (*)(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count);
 struct TriangleLoops {
     Substitute substitute[2]; // of float, of double
     FactorColumns factor[2];
     Exchange exchange;
-    Reflect<float> reflect_float;
-    Reflect<double> reflect_double;
-    Scale<float> scale_float;
-    Scale<double> scale_double;
+    FactorReflectors factor_reflectors[2];
+    FormReflectors form_reflectors[2];
     Turn turn[2];
 };
 

@@ -566,12 +566,14 @@ template <class T> [[gnu::noinline, gnu::noclone]] void run_small(const GemmPart
     }
 }
 
-template <class T> void run_all(GemmPart<T> part, const GemmBatch& batch) {
+template <class T> void run_all(const GemmPart<T>& first, const GemmBatch& batch) {
+    if (batch.count == 1) return run(first);
+    GemmPart<T> part = first;
     constexpr int64_t N = 2 * Vec<T>::width;
     constexpr bool pays = tile_rows<T> > 4; // the baseline stays small
     const bool dotted = part.k >= 16 && part.may_dot && part.b_row == 1 && part.a_column == 1;
-    const bool small = pays && batch.count > 1 && !part.b_panel && !dotted && part.k > 0 && part.k <= most_terms &&
-                       part.k * part.n <= 4096 && (part.n <= 2 * N || (part.m * part.k <= 4096 && part.m * part.n <= 8192));
+    const bool small = pays && !part.b_panel && !dotted && part.k > 0 && part.k <= most_terms && part.k * part.n <= 4096 &&
+                       (part.n <= 2 * N || (part.m * part.k <= 4096 && part.m * part.n <= 8192));
     const bool packs = small && (part.b_column != 1 || !(has_masks || part.n % N == 0));
     Buffer<T> room(packs ? (part.n + N - 1) / N * N * part.k : 0);
     for (int64_t i = 0; i < batch.count; ++i) {
