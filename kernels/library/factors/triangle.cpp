@@ -167,9 +167,8 @@ void copy_part(DType dtype, int64_t m, int64_t n, const Part& from, const Part& 
     const int64_t item = item_of(dtype);
     constexpr int64_t small = 1024; // numbers up to which to look at all strides takes longer than the copy
     if (m * n <= small) {
-        const auto turn = loops().turn[dtype == DType::Float64];
-        if (from.row == 1 && to.column == 1) return turn(to.data, to.row, from.data, from.column, n, m);
-        if (from.column == 1 && to.row == 1) return turn(to.data, to.column, from.data, from.row, m, n);
+        if (from.row == 1 && to.column == 1) return turn_numbers(dtype, to.data, to.row, from.data, from.column, n, m);
+        if (from.column == 1 && to.row == 1) return turn_numbers(dtype, to.data, to.column, from.data, from.row, m, n);
     }
     find_plane_copy(static_cast<int>(item))({static_cast<char*>(to.data),
                                              static_cast<const char*>(from.data),

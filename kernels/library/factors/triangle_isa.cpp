@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "kernels/library/factors/lanes_isa.h"
-#include "kernels/library/turn.h"
 #include "kernels/library/vec.h"
 
 namespace kindling::library::KINDLING_ISA_NAMESPACE {
@@ -69,7 +68,8 @@ template <class T> struct Substitution {
     }
     template <int C> [[gnu::noinline]] void solve_all(int64_t size) const {
         int64_t i = 0;
-        for (; i + 4 <= size; i += 4) solve<4, C>(i);
+        if constexpr (own_bytes > 16)
+            for (; i + 4 <= size; i += 4) solve<4, C>(i);
         for (; i < size; ++i) solve<1, C>(i);
     }
 };
@@ -303,17 +303,12 @@ template <class T> void form_reflectors(int64_t m, int64_t n, int64_t k, void* m
     for (int64_t j = 0; j < n; ++j) copy_numbers(a + j * lda, x + j * rows, m);
 }
 
-template <class T> void turn_all(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count) {
-    turn(static_cast<T*>(to), to_stride, static_cast<const T*>(from), from_stride, rows, count);
-}
-
 } // namespace
 
 const TriangleLoops triangle_loops = {{substitute<float>, substitute<double>},
                                       {factor<float>, factor<double>},
                                       exchange,
                                       {factor_reflectors<float>, factor_reflectors<double>},
-                                      {form_reflectors<float>, form_reflectors<double>},
-                                      {turn_all<float>, turn_all<double>}};
+                                      {form_reflectors<float>, form_reflectors<double>}};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

@@ -26,15 +26,12 @@ using Exchange = void (*)(int64_t n, const int32_t* pivots, bool forward, char* 
 /// LAPACK's geqrf and orgqr, a column at a time: in `room` for n + 3 columns of rows rounded up to the lanes.
 using FactorReflectors = void (*)(int64_t m, int64_t n, void* a, int64_t lda, void* tau, void* room);
 using FormReflectors = void (*)(int64_t m, int64_t n, int64_t k, void* a, int64_t lda, const void* tau, void* room);
-/// to[k * to_stride + r] = from[r * from_stride + k] for `rows` rows of `count` numbers.
-using Turn = void (*)(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count);
 struct TriangleLoops {
     Substitute substitute[2]; // of float, of double
     FactorColumns factor[2];
     Exchange exchange;
     FactorReflectors factor_reflectors[2];
     FormReflectors form_reflectors[2];
-    Turn turn[2];
 };
 
 namespace isa_baseline { extern const TriangleLoops triangle_loops; }

@@ -446,6 +446,10 @@ void pack_panels(DType dtype, void* to, const void* b, int64_t b_row, int64_t b_
     });
 }
 
+void turn_numbers(DType dtype, void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count) {
+    gemm_steps().turn[dtype == DType::Float64](to, to_stride, from, from_stride, rows, count);
+}
+
 bool gemm_bytes(const Gemm& problem) {
     return run_tiles({problem.m, problem.n, problem.k, problem.a, problem.a_row, problem.a_column, problem.b, problem.b_row,
                       problem.b_column, problem.out, problem.out_row, TilesPart::Int32});

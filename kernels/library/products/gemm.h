@@ -44,4 +44,7 @@ int64_t panel_columns(DType dtype);
 /// `to` has room for k times n numbers, n rounded up to whole panels.
 void pack_panels(DType dtype, void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n);
 
+/// to[k * to_stride + r] = from[r * from_stride + k] for `rows` rows of `count` numbers of float or double.
+void turn_numbers(DType dtype, void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count);
+
 } // namespace kindling::library

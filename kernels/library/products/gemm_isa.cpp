@@ -589,11 +589,15 @@ template <class T> void run_all(const GemmPart<T>& first, const GemmBatch& batch
 template <class T> void pack(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n) {
     pack_b(static_cast<T*>(to), static_cast<const T*>(b), b_row, b_column, k, n);
 }
+template <class T> void turn_all(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count) {
+    turn(static_cast<T*>(to), to_stride, static_cast<const T*>(from), from_stride, rows, count);
+}
 void gemm_float(const GemmPart<float>& part, const GemmBatch& batch) { run_all(part, batch); }
 void gemm_double(const GemmPart<double>& part, const GemmBatch& batch) { run_all(part, batch); }
 
 } // namespace
 
-extern constexpr GemmSteps gemm_steps = {gemm_float, gemm_double, 2 * sizeof(Vec<float>), {pack<float>, pack<double>}};
+extern constexpr GemmSteps gemm_steps = {
+    gemm_float, gemm_double, 2 * sizeof(Vec<float>), {pack<float>, pack<double>}, {turn_all<float>, turn_all<double>}};
 
 } // namespace kindling::library::KINDLING_ISA_NAMESPACE

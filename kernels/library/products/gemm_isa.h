@@ -31,6 +31,8 @@ struct GemmSteps {
     int panel_bytes; // of a row of a panel
     /// Packs columns [0, n) of k rows of b as panels: of float, of double.
     void (*pack[2])(void* to, const void* b, int64_t b_row, int64_t b_column, int64_t k, int64_t n);
+    /// As turn_numbers (gemm.h).
+    void (*turn[2])(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t count);
 };
 
 namespace isa_baseline { extern const GemmSteps gemm_steps; }
