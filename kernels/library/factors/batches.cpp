@@ -1,5 +1,5 @@
 // kernels/library/factors/batches.cpp: which matrices of a batch are factored side by side, and in which thread.
-// Compiled for size.
+// Compiled for calls.
 #include "kernels/library/factors/batches.h"
 
 #include <algorithm>

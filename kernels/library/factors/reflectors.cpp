@@ -1,7 +1,7 @@
 // kernels/library/factors/reflectors.cpp: Householder's QR. Few columns are reflected one after the other in a copy with whole registers of
 // rows. More are halved, and the reflectors of the left half are applied to the right at once, as I - V T V'. T is not computed: its
 // inverse is the upper triangle of V'V with 1 / tau in the diagonal (C. Puglisi, 1992), so T times a matrix is a triangular system.
-// Compiled for size.
+// Compiled for calls.
 #include "kernels/library/factors/reflectors.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ public:
         const int64_t width = rounded(columns, 64 / item_);
         Scratch<char> x(count_ * width * item_);
         multiply(dtype_, count_, columns, m_, {v_.data, m_, 1}, {c, 1, ldc}, {x.data, width, 1}, false);
-        for (int64_t j = 0; j < count_; ++j) clear(x.data + (j * width + columns) * item_, (width - columns) * item_);
+        for (int64_t j = 0; j < count_ && columns < width; ++j) clear(x.data + (j * width + columns) * item_, (width - columns) * item_);
         const TriangularMatrix inverse{triangle_.data, transposed ? 1 : count_, transposed ? count_ : 1, transposed, false};
         solve_triangle({dtype_, count_, width, inverse, x.data, width, 1});
         multiply(dtype_, m_, columns, count_, {v_.data, 1, m_}, {x.data, width, 1}, {c, 1, ldc}, true);

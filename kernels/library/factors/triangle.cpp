@@ -9,7 +9,7 @@
 // The few columns that are not halved lie by columns in a copy of their own.
 //
 // Cholesky: that of the first half, a triangular system for what is below it, whose square is subtracted from the second half.
-// Compiled for size.
+// Compiled for calls.
 #include "kernels/library/factors/triangle.h"
 
 #include <algorithm>

@@ -23,8 +23,9 @@ namespace {
 
 const GemmSteps& gemm_steps() { return KINDLING_OF_ISA(gemm_steps); }
 
-void run_part(const GemmPart<float>& part, const GemmBatch& batch = {}) { gemm_steps().gemm_float(part, batch); }
-void run_part(const GemmPart<double>& part, const GemmBatch& batch = {}) { gemm_steps().gemm_double(part, batch); }
+constexpr GemmBatch no_batch;
+void run_part(const GemmPart<float>& part, const GemmBatch& batch = no_batch) { gemm_steps().gemm_float(part, batch); }
+void run_part(const GemmPart<double>& part, const GemmBatch& batch = no_batch) { gemm_steps().gemm_double(part, batch); }
 
 /// Multiply-adds of about a tenth of a second: signals are handled after so many, since a product itself cannot be interrupted.
 double enough_work() { return 2e9 * gemm_steps().panel_bytes / 32; } // wider registers do more in that time
@@ -171,6 +172,7 @@ template <class T> void run_real(GemmPart<T> part, int64_t batch, int64_t a_batc
             run_part(p, {std::min(at_once, end - i), a_batch, b_batch, out_batch, c_batch});
         }
     };
+    if (pieces == 1 && at_once > 1) return run_part(part);
     if (alone || pieces == 1) return run_pieces(0, pieces);
     auto grain = static_cast<int64_t>(parallel_work / (work / static_cast<double>(rows * columns) + 1));
     parallel_for(0, pieces, std::max<int64_t>(grain, 1), run_pieces);
