@@ -48,15 +48,23 @@ public:
         : dtype_(dtype), item_(static_cast<int64_t>(item_size(dtype))), m_(m), count_(count), v_(m * count * item_),
           triangle_(count * count * item_) {
         for (int64_t j = 0; j < count; ++j) spell_out(dtype, m, j, a + j * lda * item_, v_.data + j * m * item_, m);
-        multiply(dtype, count, count, m, {v_.data, m, 1}, {v_.data, 1, m}, {triangle_.data, count, 1}, false);
+        // The other triangle is not read. With many reflectors a quarter is left out, and the zeros before the second half of them, where
+        // that leaves the sums in one part.
+        const int64_t half = count > 32 ? count / 2 : count, others = count - half, skipped = m <= 512 ? half : 0;
+        char *second = v_.data + half * m * item_, *right = triangle_.data + half * item_;
+        multiply(dtype, half, half, m, {v_.data, m, 1}, {v_.data, 1, m}, {triangle_.data, count, 1}, false);
+        if (others)
+            multiply(dtype, count, others, m - skipped, {v_.data + skipped * item_, m, 1}, {second + skipped * item_, 1, m},
+                     {right, count, 1}, false);
         for (int64_t j = 0; j < count; ++j) // infinite if nothing is reflected: then 0 is added
             put_number(dtype, triangle_.data + j * (count + 1) * item_, 1 / get(dtype, tau + j * item_));
     }
-    /// Multiplies `columns` columns by it, or by its transpose: the reflectors from the first on.
-    void apply(bool transposed, void* c, int64_t ldc, int64_t columns) const {
+    /// Multiplies `columns` columns by it, or by its transpose: the reflectors from the first on. `identity`: the columns are that.
+    void apply(bool transposed, void* c, int64_t ldc, int64_t columns, bool identity = false) const {
         const int64_t width = rounded(columns, 64 / item_);
         Scratch<char> x(count_ * width * item_);
-        multiply(dtype_, count_, columns, m_, {v_.data, m_, 1}, {c, 1, ldc}, {x.data, width, 1}, false);
+        if (identity) copy_part(dtype_, count_, columns, {v_.data, m_, 1}, {x.data, width, 1});
+        else multiply(dtype_, count_, columns, m_, {v_.data, m_, 1}, {c, 1, ldc}, {x.data, width, 1}, false);
         for (int64_t j = 0; j < count_ && columns < width; ++j) clear(x.data + (j * width + columns) * item_, (width - columns) * item_);
         const TriangularMatrix inverse{triangle_.data, transposed ? 1 : count_, transposed ? count_ : 1, transposed, false};
         solve_triangle({dtype_, count_, width, inverse, x.data, width, 1});
@@ -94,7 +102,7 @@ void form_reflectors(DType dtype, int64_t m, int64_t n, int64_t k, void* matrix,
         char* diagonal = a + first * (lda + 1) * item;
         const Reflectors block(dtype, m - first, end - first, diagonal, lda, static_cast<const char*>(tau) + first * item);
         for (int64_t j = first; j < end; ++j) make_unit(dtype, j, a + j * lda * item, m);
-        block.apply(false, diagonal, lda, n - first);
+        block.apply(false, diagonal, lda, n - first, end == k);
     }
 }
 
