@@ -72,6 +72,7 @@ void solve(const TriangularMatrix& t, int64_t size, const Rows& x, int64_t count
 /// Few columns, in a copy by columns of whole registers.
 int factor_columns(DType dtype, int64_t m, int64_t n, const Part& a, int32_t* pivots) {
     const int64_t rows = registers(dtype, m) * lanes_of(dtype);
+    if (a.row == 1 && a.column == m && rows == m && m > 64) return loops().factor[dtype == DType::Float64](m, n, a.data, rows, pivots);
     Scratch<char> x(rows * n * item_of(dtype));
     const Part columns{x.data, 1, rows};
     copy_part(dtype, m, n, a, columns);

@@ -117,35 +117,90 @@ template <class T> int64_t largest(const T* x, int64_t k, int64_t i, int64_t row
     return best;
 }
 
+/// Rows from `first` on of C columns: what four eliminated columns have to do with them, one after the other.
+template <int C, class T> void subtract_four(const T* eliminated, int64_t step, int64_t first, T* others, const T (*times)[4]) {
+    constexpr int64_t lanes = own_lanes<T>;
+    int64_t i = first / lanes * lanes;
+    auto kept = own(numbered<T>) < static_cast<T>(first - i); // what shares a register with those above
+    for (; i < step; i += lanes) {
+        Own<T> column[4];
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) column[k] = own(eliminated + k * step + i);
+#pragma GCC unroll 2
+        for (int c = 0; c < C; ++c) {
+            Own<T>& other = own(others + c * step + i);
+            Own<T> value = other;
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; ++k) value -= column[k] * times[c][k];
+            other = kept ? other : value;
+        }
+        kept = own(numbered<T>) < T{0};
+    }
+}
+
 template <class T> int factor(int64_t m, int64_t n, void* matrix, int64_t step, int32_t* pivots) {
     constexpr int64_t lanes = own_lanes<T>;
+    const int64_t steps = m < n ? m : n;
     T *a = static_cast<T*>(matrix), *end = a + n * step;
     int info = 0;
-    for (int64_t k = 0; k < (m < n ? m : n); ++k) {
+    // Rows up to k stay as they are; they may share a register with those below.
+    const auto subtract = [&](int64_t k, T* other, const T* last) __attribute__((always_inline)) {
         const int64_t begin = k / lanes * lanes;
-        T* column = a + k * step;
-        const int64_t best = largest(column, k, begin, m);
-        pivots[k] = static_cast<int32_t>(best + 1);
-        const T pivot = column[best];
-        if (pivot == 0) {
-            if (!info) info = static_cast<int>(k + 1);
-            continue;
-        }
-        if (best != k)
-            for (T* at = a; at != end; at += step) {
-                const T moved = at[k];
-                at[k] = at[best];
-                at[best] = moved;
-            }
-        // Rows up to k stay as they are; they may share a register with those below.
+        const T* column = a + k * step;
         const auto below = own(numbered<T>) > static_cast<T>(k - begin);
-        own(column + begin) = below ? own(column + begin) / pivot : own(column + begin);
-        for (int64_t i = begin + lanes; i < step; i += lanes) own(column + i) /= pivot;
-        for (T* other = column + step; other != end; other += step) {
+        for (; other != last; other += step) {
             const T times = other[k];
             own(other + begin) = below ? own(other + begin) - own(column + begin) * times : own(other + begin);
             for (int64_t i = begin + lanes; i < step; i += lanes) own(other + i) -= own(column + i) * times;
         }
+    };
+    // Four long columns are eliminated among themselves, then from all others at once: these go through memory a quarter of the times.
+    const int64_t few = step > 64 ? 4 : n;
+    for (int64_t first = 0; first < steps; first += few) {
+        T *block = a + first * step, *rest = first + few < n ? block + few * step : end;
+        uint32_t none = 0; // of these have a pivot
+        for (int64_t k = first; k < steps && k < first + few; ++k) {
+            const int64_t begin = k / lanes * lanes;
+            T* column = a + k * step;
+            const int64_t best = largest(column, k, begin, m);
+            pivots[k] = static_cast<int32_t>(best + 1);
+            const T pivot = column[best];
+            if (pivot == 0) {
+                if (!info) info = static_cast<int>(k + 1);
+                none |= 1u << (k - first);
+                continue;
+            }
+            if (best != k)
+                for (T* at = a; at != end; at += step) {
+                    const T moved = at[k];
+                    at[k] = at[best];
+                    at[best] = moved;
+                }
+            const auto below = own(numbered<T>) > static_cast<T>(k - begin);
+            own(column + begin) = below ? own(column + begin) / pivot : own(column + begin);
+            for (int64_t i = begin + lanes; i < step; i += lanes) own(column + i) /= pivot;
+            subtract(k, column + step, rest);
+        }
+        T* other = rest;
+        if (first + 4 <= steps && !none) {
+            while (other != end) {
+                T times[2][4];
+                const int count = end - other > step ? 2 : 1;
+                for (int c = 0; c < count; ++c) // what the first do to the rows of the others
+                    for (int row = 0; row < 4; ++row) {
+                        T value = other[c * step + first + row];
+                        for (int k = 0; k < row; ++k) value -= block[k * step + first + row] * times[c][k];
+                        times[c][row] = value;
+                    }
+                if (count == 2) subtract_four<2>(block, step, first + 4, other, times);
+                else subtract_four<1>(block, step, first + 4, other, times);
+                for (int c = 0; c < count; ++c)
+                    for (int row = 1; row < 4; ++row) other[c * step + first + row] = times[c][row];
+                other += count * step;
+            }
+        }
+        for (int64_t k = first; other != end && k < steps && k < first + few; ++k)
+            if (!(none >> (k - first) & 1)) subtract(k, other, end);
     }
     return info;
 }
