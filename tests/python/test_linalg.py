@@ -1,5 +1,8 @@
 """torch.linalg, torch.fft and torch.special beside PyTorch's: values by what they solve, derivatives, errors."""
 import itertools
+import os
+import subprocess
+import sys
 
 import pytest
 import torch as reference
@@ -309,6 +312,13 @@ def test_lu_of_every_shape_and_of_what_is_singular():
         for function in (kindling.linalg.inv, lambda A: kindling.linalg.solve(A, ours[:, :5])):
             with pytest.raises(kindling.linalg.LinAlgError, match="singular"):
                 function(ours)
+    for rows, columns in ((64, 16), (90, 13), (300, 16), (512, 7), (128, 3), (80, 1)):   # long columns go by fours
+        theirs, ours = inputs(rows, columns, seed=rows)
+        compare(reference.linalg.lu_factor(theirs), kindling.linalg.lu_factor(ours), rtol=1e-9, atol=1e-9)
+        for zero in range(columns):
+            theirs, ours = inputs(rows, columns, seed=rows)
+            theirs[:, zero], ours[:, zero] = 0, 0
+            compare(reference.linalg.lu_factor_ex(theirs), kindling.linalg.lu_factor_ex(ours), rtol=1e-9, atol=1e-9)
     for column in ([float("nan"), 0, 0], [0, float("nan"), 0], [1, float("nan"), 2], [float("nan"), 1, 2]):
         theirs = reference.eye(3)
         theirs[:, 0] = reference.tensor(column)
@@ -399,6 +409,57 @@ def bits(tensor):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_solutions_have_the_same_bits_whichever_way_the_right_sides_lie(dtype):
+    for n, width in ((8, 4), (9, 8), (16, 16), (17, 5), (40, 40), (100, 33)):
+        kindling.manual_seed(n)
+        A = kindling.randn(2, n, n, dtype=getattr(kindling, dtype)) / n + 2 * kindling.eye(n, dtype=getattr(kindling, dtype))
+        b = kindling.randn(2, n, width, dtype=A.dtype)
+        for left in (True, False):
+            calls = [lambda B: kindling.linalg.solve_triangular(A, B, upper=True, left=left), lambda B: kindling.linalg.solve(A, B, left=left)]
+            for call in calls:
+                rows = b if left else b.mT.contiguous()
+                wide = kindling.stack([rows, rows], -1)[..., 0]
+                expected = call(rows)
+                assert [bits(call(B)) for B in (rows.mT.contiguous().mT, wide)] == [bits(expected)] * 2
+                assert bits(kindling.stack([call(rows[:1].expand_as(rows))[0], expected[1]])) == bits(expected)
+                assert expected.stride() == reference.linalg.solve_triangular(reference.eye(A.shape[-1]).expand(2, n, n), reference.zeros(rows.shape), upper=True,
+                                                                              left=left).stride() or call is calls[1]
+            rows = b.clone() if left else b.mT.contiguous()
+            expected = kindling.linalg.solve_triangular(A, rows, upper=False, left=left)
+            assert kindling.linalg.solve_triangular(A, rows, upper=False, left=left, out=rows) is rows and bits(rows) == bits(expected)
+
+
+BITS = """
+import hashlib, kindling as k
+k.manual_seed(0)
+digest = hashlib.sha256()
+for dtype in (k.float32, k.float64):
+    for m, n, inner in ((3, 3, 3), (8, 8, 8), (16, 16, 16), (31, 17, 40), (12, 33, 5), (40, 2, 17), (2, 100, 33), (100, 100, 100), (5, 3, 700)):
+        a, b = k.randn(9, m, inner, dtype=dtype), k.randn(9, inner, n, dtype=dtype)
+        for left, right in ((a, b), (a.mT.contiguous().mT, b), (a, b.mT.contiguous().mT), (a[0], b[0]), (a, b[0])):
+            digest.update((left @ right).contiguous().numpy().tobytes())
+        digest.update(k.addmm(k.ones(n, dtype=dtype), a[0], b[0], alpha=3).numpy().tobytes())
+    for m, n in ((5, 5), (16, 16), (33, 33), (70, 70), (200, 16), (150, 70), (70, 150)):
+        a = k.randn(2, m, n, dtype=dtype)
+        found = [*k.linalg.lu_factor(a), *k.linalg.qr(a), *k.linalg.qr(a, mode="complete")]
+        if m == n:
+            b = k.randn(2, n, 21, dtype=dtype)
+            found += [k.linalg.inv(a), k.linalg.solve(a, b), k.linalg.cholesky(a @ a.mT + n * k.eye(n, dtype=dtype)), k.linalg.solve_triangular(a, b, upper=True)]
+        for x in found:
+            digest.update(x.contiguous().numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_products_and_factors_have_the_same_bits_with_every_width_of_vectors(tmp_path):
+    seen, home = set(), os.path.dirname(os.path.dirname(os.path.abspath(kindling.__file__)))
+    for isa, threads in (("avx2", "1"), ("avx2", "3"), ("avx512", "1"), ("avx512", "3")):    # the baseline does not fuse
+        environment = dict(os.environ, KINDLING_ISA=isa, OMP_NUM_THREADS=threads, PYTHONPATH=home)
+        seen.add(subprocess.run([sys.executable, "-c", BITS], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert len(seen) == 1 and len(seen.pop().strip()) == 64
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 3), (4, 4), (7, 7), (8, 8), (11, 11), (16, 16), (17, 17), (5, 3), (3, 5), (16, 2), (2, 16), (9, 8)], ids=str)
 def test_small_matrices_in_batches_are_factored_as_alone(shape, dtype):
     """Several at once, a lane for each: the same bits, whatever is beside them, also where one is singular, without end or no number."""
@@ -425,7 +486,8 @@ def test_small_matrices_in_batches_are_factored_as_alone(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("m, n, inner", [(1, 1, 1), (3, 3, 3), (4, 4, 4), (2, 8, 5), (8, 1, 8), (1, 8, 3), (8, 8, 8), (5, 7, 6)])
+@pytest.mark.parametrize("m, n, inner", [(1, 1, 1), (3, 3, 3), (4, 4, 4), (2, 8, 5), (8, 1, 8), (1, 8, 3), (8, 8, 8), (5, 7, 6),
+                                         (16, 16, 16), (12, 33, 20), (5, 9, 40), (31, 17, 3), (3, 24, 33), (40, 2, 17), (2, 100, 16), (20, 20, 1)])
 def test_small_products_in_batches_are_those_alone(m, n, inner, dtype):
     kindling.manual_seed(m + n)
     new = lambda *shape: kindling.randn(*shape, dtype=getattr(kindling, dtype))
