@@ -423,15 +423,15 @@ OPERATORS(factorizations) {
                 need_matrix(A, "torch.lu_factor");
                 need_kernel(A, "lu_cpu");
                 KINDLING_CHECK(Runtime, pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
-                call.gives_copy(A).by_columns();
+                call.gives_copy(A).by_columns().copied_on_the_way(lapack::factors_rows(A.dtype(), A.size(-1)));
                 call.gives(with(batch_of(A), {eye_size(A)}), DType::Int32);
                 give_infos(call, A);
                 costs(call, A);
                 return check_errors;
             },
-            [](bool check_errors, const Array& LU, const Array& pivots, const Array& info) {
+            [](bool check_errors, const Array& rows, const Array& LU, const Array& pivots, const Array& info) {
                 lapack::getrf_all(LU.dtype(), count_of(LU), LU.size(-2), LU.size(-1), LU.data(), pivots.data_ptr<int32_t>(),
-                                  info.data_ptr<int32_t>());
+                                  info.data_ptr<int32_t>(), rows.data());
                 if (check_errors) raise_factor(info);
             }),
         derivative(

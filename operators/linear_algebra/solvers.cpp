@@ -152,14 +152,15 @@ OPERATORS(solvers) {
             [](KernelCall& call, const Tensor& A, bool check_errors) {
                 need_square(A, "linalg.inv");
                 need_field(A, "linalg.inv");
-                call.gives_copy(A).by_columns();
+                call.gives_copy(A).by_columns().copied_on_the_way(lapack::factors_rows(A.dtype(), A.size(-1)));
                 call.gives(batch_of(A), DType::Int32).zeroed();
                 call.needs_workspace(checked_numel(batch_of(A, 1)) * static_cast<int64_t>(sizeof(int32_t)));
                 call.costs(16 * A.numel());
                 return check_errors;
             },
-            [](bool check_errors, const Array& X, const Array& info, Workspace exchanges) {
-                lapack::invert_all(X.dtype(), count_of(X), X.size(-1), X.data(), exchanges.as<int32_t>(), info.data_ptr<int32_t>());
+            [](bool check_errors, const Array& rows, const Array& X, const Array& info, Workspace exchanges) {
+                lapack::invert_all(X.dtype(), count_of(X), X.size(-1), X.data(), exchanges.as<int32_t>(), info.data_ptr<int32_t>(),
+                                   rows.data());
                 if (check_errors) raise_on(info, "linalg.inv_ex", Failure::Singular);
             }),
         derivative(

@@ -409,6 +409,22 @@ def bits(tensor):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_factors_have_the_same_bits_whichever_way_a_matrix_lies(dtype):
+    for m, n in ((16, 16), (17, 17), (40, 17), (17, 40), (64, 64), (130, 130), (3, 20)):
+        kindling.manual_seed(n)
+        a = kindling.randn(3, m, n, dtype=getattr(kindling, dtype))
+        calls = [kindling.linalg.lu_factor] + ([lambda x: (kindling.linalg.inv(x), kindling.linalg.det(x))] if m == n else [])
+        for call in calls:
+            for other in (a.mT.contiguous().mT, kindling.stack([a, a], -1)[..., 1], a[:1].expand(3, m, n)):
+                expected = [bits(x) for x in call(other.contiguous())]
+                assert [bits(x) for x in call(other)] == expected == [bits(kindling.stack(x)) for x in zip(*map(call, other.contiguous()))]
+        if m == n:
+            x = a.clone()
+            expected = bits(kindling.linalg.inv(a))
+            assert bits(kindling.linalg.inv(x, out=x)) == bits(x) == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_solutions_have_the_same_bits_whichever_way_the_right_sides_lie(dtype):
     for n, width in ((8, 4), (9, 8), (16, 16), (17, 5), (40, 40), (100, 33)):
         kindling.manual_seed(n)

@@ -83,15 +83,17 @@ void keep_triangle(bool upper, int64_t m, int64_t n, int64_t item, void* matrix)
     }
 }
 
-void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* matrices, int32_t* pivots, int32_t* infos) {
+bool factors_rows(DType dtype, int64_t n) { return (dtype == DType::Float32 || dtype == DType::Float64) && n > few_columns; }
+
+void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* matrices, int32_t* pivots, int32_t* infos, const void* rows) {
     const int64_t steps = std::min(m, n);
-    const Numbers a(dtype, matrices);
+    const Numbers a(dtype, matrices), from(dtype, rows);
     each(
         dtype, count, std::max(m, n), m * n * steps,
         [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
             return answer(infos + i, some, lanes.lu(some, m, n, a.at(i * m * n), pivots + i * steps, room));
         },
-        [&](int64_t i) { infos[i] = getrf(dtype, m, n, a.at(i * m * n), m, pivots + i * steps); });
+        [&](int64_t i) { infos[i] = getrf(dtype, m, n, a.at(i * m * n), m, pivots + i * steps, rows ? from.at(i * m * n) : nullptr); });
 }
 
 bool solves_large(DType dtype, int64_t n, int64_t right) {
@@ -112,15 +114,15 @@ void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right,
         });
 }
 
-void invert_all(DType dtype, int64_t count, int64_t n, void* matrices, int32_t* pivots, int32_t* infos) {
-    const Numbers a(dtype, matrices);
+void invert_all(DType dtype, int64_t count, int64_t n, void* matrices, int32_t* pivots, int32_t* infos, const void* rows) {
+    const Numbers a(dtype, matrices), from(dtype, rows);
     each(
         dtype, count, n, n * n * n,
         [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
             return answer(infos + i, some, lanes.inverse(some, n, a.at(i * n * n), room));
         },
         [&](int64_t i) {
-            infos[i] = getrf(dtype, n, n, a.at(i * n * n), n, pivots + i * n);
+            infos[i] = getrf(dtype, n, n, a.at(i * n * n), n, pivots + i * n, rows ? from.at(i * n * n) : nullptr);
             if (!infos[i]) infos[i] = getri(dtype, n, a.at(i * n * n), n, pivots + i * n);
         });
 }

@@ -19,14 +19,17 @@ namespace lapack {
 /// Of a matrix of m rows, numbers of `item` bytes, the other triangle without the diagonal becomes 0.
 void keep_triangle(bool upper, int64_t m, int64_t n, int64_t item, void* matrix);
 
-void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* infos);
+/// `rows`: as getrf has it.
+void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* infos, const void* rows = nullptr);
+/// Whether LU of so many columns may be given by rows.
+bool factors_rows(DType dtype, int64_t n);
 /// A matrix of right-hand sides for each matrix. `rows`: as getrs has it, where `solves_large`.
 void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* lu, const int32_t* pivots, void* b,
                const void* rows = nullptr);
 /// Whether that many systems are solved by halves of the unknowns.
 bool solves_large(DType dtype, int64_t n, int64_t right);
 /// Each matrix becomes its inverse; `pivots` is room for n of them each.
-void invert_all(DType dtype, int64_t count, int64_t n, void* a, int32_t* pivots, int32_t* infos);
+void invert_all(DType dtype, int64_t count, int64_t n, void* a, int32_t* pivots, int32_t* infos, const void* rows = nullptr);
 /// The other triangle becomes 0.
 void potrf_all(DType dtype, char uplo, int64_t count, int64_t n, void* a, int32_t* infos);
 /// Q of m x width, none if null, and R of width x n, with zeros below its diagonal. `a` is overwritten, `tau` is room for the smaller of m

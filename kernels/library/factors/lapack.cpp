@@ -148,9 +148,9 @@ namespace {
 int64_t ample_for(int64_t columns) { return columns <= 64 ? 64 * std::max<int64_t>(columns, 1) : 0; }
 } // namespace
 
-int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
+int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots, const void* rows) {
     if (m == 0 || n == 0) return 0;
-    if (is_real(dtype)) return factor_by_halves(dtype, m, n, a, lda, pivots);
+    if (is_real(dtype)) return factor_by_halves(dtype, m, n, a, lda, pivots, rows);
     int info = 0;
     call(routine(dtype, "getrf"), as_int(m), as_int(n), a, leading(lda), pivots, &info);
     return checked(info, "getrf");
@@ -180,8 +180,18 @@ int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots) 
         const auto item = static_cast<int64_t>(item_size(dtype));
         Scratch<char> factors(n * n * item);
         copy_part(dtype, n, n, {lu, 1, lda}, {factors.data, 1, n});
-        for (int64_t j = 0; j < n; ++j) make_unit(dtype, j, static_cast<char*>(lu) + j * lda * item, n);
-        return getrs(dtype, 'N', n, n, factors.data, n, pivots, lu, lda);
+        const TriangularMatrix upper{factors.data, 1, n, false, false};
+        return solve_triangle({.dtype = dtype,
+                               .size = n,
+                               .count = n,
+                               .first = {factors.data, 1, n, true, true},
+                               .b = lu,
+                               .along = 1,
+                               .across = lda,
+                               .second = &upper,
+                               .exchanged_before = pivots,
+                               .identity = true}),
+               0;
     }
     int info = 0;
     void* f = routine(dtype, "getri");

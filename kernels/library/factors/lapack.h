@@ -15,7 +15,8 @@
 namespace kindling::library::lapack {
 
 // LU
-int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
+// `rows`, if given, has the matrix by rows, and a is only written: real ones of more than `few_columns` (triangle.h).
+int getrf(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots, const void* rows = nullptr);
 int getrs(DType dtype, char trans, int64_t n, int64_t nrhs, const void* lu, int64_t lda, const int32_t* pivots, void* b, int64_t ldb,
           const void* rows = nullptr); // as trsm has it
 int getri(DType dtype, int64_t n, void* lu, int64_t lda, const int32_t* pivots);

@@ -26,7 +26,7 @@
 namespace kindling::library {
 namespace {
 
-constexpr int64_t whole = 16;        // unknowns or columns that are not halved: products of fewer do not pay
+constexpr int64_t whole = few_columns;
 constexpr int64_t undisturbed = 384; // rows up to which threads cost LU and Cholesky more than they save: 256 took 1.6 times as long
 int64_t half_of(int64_t size) { return (size / 2 + whole - 1) / whole * whole; }
 
@@ -192,8 +192,12 @@ void solve_triangle(const TriangularSystem& s) {
         const bool in_place = s.across == 1 && count == width;
         Scratch<char> room(in_place ? 0 : s.size * width * item_of(s.dtype));
         const Rows x{s.dtype, in_place ? static_cast<char*>(b.data) : room.data, in_place ? s.along : width};
-        if (!in_place && count < width) clear(s.dtype, x.data, s.size * width);
-        if (s.from.data)
+        if (!in_place && (count < width || s.identity)) clear(s.dtype, x.data, s.size * width);
+        if (s.identity) {
+            if (in_place)
+                for (int64_t i = 0; i < s.size; ++i) clear(s.dtype, x.at(i, 0).data, width);
+            for (int64_t c = 0; c < count; ++c) put_number(s.dtype, x.at(first + c, c).data, 1);
+        } else if (s.from.data)
             copy_part(s.dtype, s.size, count,
                       {static_cast<char*>(s.from.data) + first * s.from.column * item_of(s.dtype), s.from.row, s.from.column}, x.part());
         else if (!in_place) copy_part(s.dtype, s.size, count, b, x.part());
@@ -205,7 +209,7 @@ void solve_triangle(const TriangularSystem& s) {
     });
 }
 
-int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots) {
+int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots, const void* by_rows) {
     const Alone short_loops(std::min(m, n) <= undisturbed);
     const Part given{a, 1, lda};
     if (n <= whole) return factor_columns(dtype, m, n, given, pivots);
@@ -213,7 +217,7 @@ int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, in
     const int64_t step = (registers(dtype, n) + 1) * lanes_of(dtype);
     Scratch<char> room(m * step * item_of(dtype));
     const Rows rows{dtype, room.data, step};
-    copy_part(dtype, m, n, given, rows.part());
+    copy_part(dtype, m, n, by_rows ? Part{const_cast<void*>(by_rows), n, 1} : given, rows.part());
     for (int64_t i = 0; i < m; ++i) clear(dtype, rows.at(i, n).data, step - n);
     const int info = factor(m, n, rows, pivots);
     copy_part(dtype, m, n, rows.part(), given);

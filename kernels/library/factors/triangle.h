@@ -43,6 +43,7 @@ struct TriangularSystem {
     const int32_t* exchanged_before = nullptr; // exchanges of the unknowns as LU gives them, made before
     const int32_t* exchanged_after = nullptr;  // or taken back after
     Part from{};                               // if given, the right-hand sides lie there, by `along` and `across`: b is only written
+    bool identity = false;                     // the right-hand sides are that: b is only written
 };
 
 /// Whether `solve_triangle` is the fast way: for few right-hand sides or unknowns it is not, and complex numbers it does not take.
@@ -52,7 +53,9 @@ bool solves_triangles(DType dtype, int64_t size, int64_t count);
 void solve_triangle(const TriangularSystem& system);
 
 /// LAPACK's getrf: a matrix by columns, pivots from 1, the first zero pivot as the answer. The same bits whatever the threads.
-int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots);
+/// `rows`, if given, has the matrix by rows, and `a` is only written: of more than `few_columns`.
+int factor_by_halves(DType dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots, const void* rows = nullptr);
+constexpr int64_t few_columns = 16; // that are not halved: products of fewer do not pay
 /// LAPACK's potrf: the order of the first leading minor that is not positive as the answer. Some of the other triangle is overwritten.
 int cholesky_by_halves(DType dtype, bool upper, int64_t n, void* a, int64_t lda);
 
