@@ -155,7 +155,8 @@ template <class T> int factor(int64_t m, int64_t n, void* matrix, int64_t step, 
         }
     };
     // Four long columns are eliminated among themselves, then from all others at once: these go through memory a quarter of the times.
-    const int64_t few = step > 64 ? 4 : n;
+    constexpr bool pays = own_bytes > 16; // the baseline stays small
+    const int64_t few = pays && step > 64 ? 4 : n;
     for (int64_t first = 0; first < steps; first += few) {
         T *block = a + first * step, *rest = first + few < n ? block + few * step : end;
         uint32_t none = 0; // of these have a pivot
@@ -182,7 +183,7 @@ template <class T> int factor(int64_t m, int64_t n, void* matrix, int64_t step, 
             subtract(k, column + step, rest);
         }
         T* other = rest;
-        if (first + 4 <= steps && !none) {
+        if (pays && first + 4 <= steps && !none) {
             while (other != end) {
                 T times[2][4];
                 const int count = end - other > step ? 2 : 1;
@@ -199,7 +200,7 @@ template <class T> int factor(int64_t m, int64_t n, void* matrix, int64_t step, 
                 other += count * step;
             }
         }
-        for (int64_t k = first; other != end && k < steps && k < first + few; ++k)
+        for (int64_t k = first; pays && other != end && k < steps && k < first + few; ++k)
             if (!(none >> (k - first) & 1)) subtract(k, other, end);
     }
     return info;
