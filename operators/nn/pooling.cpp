@@ -1,12 +1,15 @@
 // operators/nn/pooling.cpp: maximum, average and adaptive pooling.
+#include <algorithm>
 #include <cmath>
 
 #include "core/dispatch.h"
 #include "core/shape.h"
 #include "generated/functions.h"
 #include "kernels/library/images/pooling.h"
+#include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
+#include "runtime/threads.h"
 
 namespace kindling {
 namespace {
@@ -136,6 +139,62 @@ constexpr auto max_pool = [](const library::Pooling& p, const Array& self, const
 };
 constexpr auto adaptive_max_pool = [](const library::Pooling& p, const Array& self, const Array& values, const Array& indices) {
     library::adaptive_max_pool(p, self.data(), values.data(), indices.data_ptr<int64_t>());
+};
+
+/// The largest of each window of a row: for each of its places, the larger of what was there and the row, shifted. In blocks
+/// that the second cache holds.
+constexpr auto max_of_shifted = [](const library::Pooling& p, const Array& self, const Array& result) {
+    const DType type = self.dtype();
+    const int64_t item = static_cast<int64_t>(self.element_size()), in = p.in[0], out = p.out[0], step = p.stride[0];
+    const int64_t read[2] = {in * item, step * item}, written[2] = {out * item, item};
+    // What tap `t` adds to results [begin, end) of rows [row, row + count); `with` another tap, or -1: with what is there.
+    const auto add = [&](int64_t row, int64_t count, int64_t begin, int64_t end, int64_t tap, int64_t with) {
+        const Expression& larger = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
+            const Sym x = cast(b.input(type), value_type(type)), y = cast(b.input(type), value_type(type));
+            b.output(cast(max(x, y), type));
+        });
+        const auto row_of = [&](int64_t t) {
+            return self.data_ptr<char>() + (row * in + begin * step + t * p.dilation[0] - p.padding[0]) * item;
+        };
+        void* to = result.data_ptr<char>() + (row * out + begin) * item;
+        const int64_t sizes[2] = {count, end - begin};
+        const LoopOperand operands[3] = {{to, type, written},
+                                         with < 0 ? LoopOperand{to, type, written} : LoopOperand{row_of(with), type, read},
+                                         {row_of(tap), type, read}};
+        run({.expression = &larger, .ndim = 2, .sizes = sizes, .output_count = 1, .input_count = 2, .operands = operands});
+    };
+    // Tap `t` has an element for results from begins(t) to ends(t) of a row.
+    const auto begins = [&](int64_t t) { return std::clamp<int64_t>((p.padding[0] - t * p.dilation[0] + step - 1) / step, 0, out); };
+    const auto ends = [&](int64_t t) {
+        const int64_t room = in + p.padding[0] - t * p.dilation[0];
+        return room <= 0 ? 0 : std::min((room + step - 1) / step, out);
+    };
+    const int64_t last_tap = p.kernel[0] - 1, first = begins(0), last = std::max(first, last_tap > 0 ? ends(last_tap) : 0);
+    // Results at the edges, some of whose taps are outside.
+    const auto edge = [&](int64_t row, int64_t count, int64_t begin, int64_t end) {
+        if (begin == end) return;
+        const Expression& lowest = cached_expression(
+            key_of(type), [&](ExpressionBuilder& b) { b.output(cast(b.constant(value_type(type), -__builtin_inf()), type)); });
+        const int64_t sizes[2] = {count, end - begin};
+        const LoopOperand there = {result.data_ptr<char>() + (row * out + begin) * item, type, written};
+        run({.expression = &lowest, .ndim = 2, .sizes = sizes, .output_count = 1, .operands = &there});
+        for (int64_t t = 0; t <= last_tap; t++)
+            if (int64_t from = std::max(begin, begins(t)), to = std::min(end, ends(t)); from < to) add(row, count, from, to, t, -1);
+    };
+    constexpr int64_t block = 1 << 15;
+    parallel_for(0, p.planes, std::max<int64_t>(block / out, 1), [&](int64_t row, int64_t end) {
+        const int64_t rows = std::max<int64_t>(block / out, 1);
+        for (; row < end; row += rows) {
+            const int64_t count = std::min(rows, end - row);
+            for (int64_t z = first; z < last; z += block) {
+                const int64_t stop = std::min(last, z + block);
+                add(row, count, z, stop, 1, 0);
+                for (int64_t t = 2; t <= last_tap; t++) add(row, count, z, stop, t, -1);
+            }
+            edge(row, count, 0, first);
+            edge(row, count, last, out);
+        }
+    });
 };
 
 struct Planes {
@@ -318,6 +377,23 @@ OPERATORS(pooling) {
         derivative(
             "self", GIVEN(Tensor grad, Tensor self_shape, Tensor result1) { return _max_pool_backward(grad, self_shape, result1, 1); }),
     });
+    declare(
+        "_max_pool1d_values(Tensor self, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> Tensor")({
+        doc("The maximum of each window, where nobody asks for places"),
+        takes(kind::Floats),
+        in(space::Hidden),
+        no_out(),
+        not_differentiable(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+               bool ceil_mode) {
+                const Window w = window(self, kernel_size, stride, padding, dilation, ceil_mode, 1, "max_pool1d");
+                call.reads(self);
+                call.gives(w.out, self.dtype());
+                return w.p;
+            },
+            max_of_shifted),
+    });
     declare("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
             "bool ceil_mode=False) -> Tensor")({
         doc("The maximum of each window"),
@@ -325,20 +401,9 @@ OPERATORS(pooling) {
         in(space::Torch),
         no_out(),
         composition([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
-            const library::Pooling p = window(self, kernel_size, stride, padding, dilation, ceil_mode, 1, "max_pool1d").p;
-            // Where nobody asks for places, passes over shifted views are quicker than a search, if they are few.
-            if (is_followed(self) || !self.is_contiguous() || p.kernel[0] > 4)
-                return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
-            const int64_t span = (p.out[0] - 1) * p.stride[0] + 1;
-            const int64_t behind = std::max<int64_t>(span + (p.kernel[0] - 1) * p.dilation[0] - p.padding[0] - p.in[0], 0);
-            const Tensor x = p.padding[0] || behind ? constant_pad_nd(self, {p.padding[0], behind}, Scalar(-__builtin_inf())) : self;
-            Tensor result;
-            for (int64_t k = 0; k < p.kernel[0]; k++) {
-                const int64_t first = k * p.dilation[0];
-                const Tensor each = slice(x, -1, first, first + span, p.stride[0]);
-                result = result.defined() ? maximum(result, each) : each;
-            }
-            return p.kernel[0] > 1 ? result : clone(result, MemoryFormat::Contiguous);
+            // Where nobody asks for places, maxima of shifted rows are quicker than a search.
+            if (runs_plainly({&self})) return _max_pool1d_values(self, kernel_size, stride, padding, dilation, ceil_mode);
+            return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
         }),
     });
     declare("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
