@@ -61,35 +61,74 @@ bool fold_plain_rows(const FoldPlan& plan) {
     return true;
 }
 
-/// Adds up transposed rows of whole blocks, all of which are reduced: blocks of neighbouring rows are columns. False if this is another
-/// kernel.
+/// Adds up transposed rows of whole blocks: blocks of neighbouring rows are columns. False if this is another kernel.
 bool fold_turned_rows(const FoldPlan& plan) {
     const Folder& folder = plan.folders[0];
-    if (!plan.program.steps.empty() || plan.folder_count != 1 || folder.combine != Combine::Sum || !folder.column_fold) return false;
-    const TileSlot& slot = plan.program.slots[static_cast<size_t>(plan.program.outputs[0])];
-    if (slot.kind != TileSlot::Input) return false;
-    RunArena arena;
-    Stream stream;
-    const LoopOperand& input = plan.inputs[slot.which];
-    stream.set(input.data, folder.item, plan.order.ndim, plan.order.sizes, ordered_strides(plan.order, input, arena),
-               arena.take<int64_t>(3 * plan.order.ndim + 1));
-    if (stream.mode != Stream::General || stream.strides[stream.ndim - 2] != folder.item) return false;
-    const int64_t length = stream.sizes[stream.ndim - 1], rows = stream.sizes[stream.ndim - 2], blocks = length / fold_block;
-    if (rows < fold_lanes || length % fold_block || plan.reduced % (rows * length)) return false;
-    char* sums = arena.take<char>(plan.order.size / fold_block * folder.item); // of the blocks, in order
-    parallel(plan.order.size / (rows * fold_block), 1 + 32768 / (rows * fold_block), [&](int64_t begin, int64_t end) {
-        RunArena own;
-        Stream at = stream;
-        at.coordinates = own.take<int64_t>(stream.ndim);
-        char* column = own.take<char>(rows * folder.item);
-        for (; begin < end; begin++) {
-            const int64_t first = begin / blocks * rows * length + begin % blocks * fold_block;
-            at.seek(first);
-            folder.column_fold(column, at.at, fold_block, rows, at.run_stride());
-            find_plane_copy(folder.item)(
-                {sums + first / fold_block * folder.item, column, {1, rows}, {0, blocks * folder.item}, {0, folder.item}});
+    const LoopOrder& order = plan.order;
+    if (plan.folder_count != 1 || folder.combine != Combine::Sum || !folder.column_fold || order.ndim == 0) return false;
+    // The nearest dimensions of all inputs: a line of neighbouring rows, and their common length.
+    const int input_count = plan.kernel.input_count - plan.kernel.finish_input_count, last = order.ndim - 1;
+    int first = last; // the rows are dimensions [first, last)
+    const auto between = [&](int input, int d) { return plan.inputs[input].strides[order.dims[d]]; };
+    for (bool together = true; first > 0 && together; first -= together)
+        for (int i = 0; i < input_count && together; i++) {
+            const int64_t item = static_cast<int64_t>(item_size(plan.inputs[i].type));
+            together = first == last ? between(i, last - 1) == item : between(i, first - 1) == between(i, first) * order.sizes[first];
         }
-    });
+    int64_t rows = 1, outer = 1;
+    for (int d = first; d < last; d++) rows *= order.sizes[d];
+    for (int d = 0; d < first; d++) outer *= order.sizes[d];
+    const int64_t length = order.sizes[last], blocks = length / fold_block;
+    if (!input_count || rows < fold_lanes || length % fold_block || plan.reduced % (rows * length)) return false;
+    const TileSlot& output = plan.program.slots[static_cast<size_t>(plan.program.outputs[0])];
+    const bool near = order.size < 1 << 17, plain = plan.program.steps.empty() && output.kind == TileSlot::Input;
+    if (near && !plain) return false; // it would cost more than it gains
+    for (const TileSlot& slot : plan.program.slots)
+        if (slot.kind == TileSlot::Index) return false;
+    // Down the columns of each block: the dimensions outside, blocks and rows are kept.
+    RunArena arena;
+    const int ndim = first + 3, input_dims = ndim * input_count;
+    FoldPlan down = plan;
+    int64_t* strides = arena.take<int64_t>(input_dims);
+    LoopOperand* inputs = arena.take<LoopOperand>(input_count);
+    for (int i = 0; i < input_count; i++, strides += ndim) {
+        inputs[i] = {plan.inputs[i].data, plan.inputs[i].type, strides};
+        strides[0] = between(i, last);
+        for (int d = 0; d < first; d++) strides[1 + d] = between(i, d);
+        strides[first + 1] = fold_block * strides[0];
+        strides[first + 2] = between(i, last - 1);
+    }
+    down.inputs = inputs;
+    down.order = {ndim, order.size, arena.take<int64_t>(ndim), arena.take<int>(ndim)};
+    for (int d = 0; d < ndim; d++) {
+        down.order.dims[d] = d;
+        down.order.sizes[d] = d == 0 ? fold_block : d <= first ? order.sizes[d - 1] : d == first + 1 ? blocks : rows;
+    }
+    down.outer = 1;
+    down.reduced = fold_block;
+    down.kept = order.size / fold_block;
+    Folder own = folder;
+    own.results[0] = arena.take<char>(down.kept * folder.item);
+    down.folders = &own;
+    if (near) {
+        const LoopOperand& input = inputs[output.which];
+        parallel(outer * blocks, 1 + 32768 / (rows * fold_block), [&](int64_t begin, int64_t end) {
+            for (; begin < end; begin++) {
+                const char* at = static_cast<const char*>(input.data) + begin % blocks * input.strides[first + 1];
+                for (int64_t d = first, left = begin / blocks; d > 0; left /= down.order.sizes[d], d--)
+                    at += left % down.order.sizes[d] * input.strides[d];
+                folder.column_fold(own.results[0] + begin * rows * folder.item, at, fold_block, rows, input.strides[0]);
+            }
+        });
+    } else fold_columns(down);
+    char* sums = arena.take<char>(down.kept * folder.item); // of the blocks, in the order of the reduction
+    const int64_t plane = rows * blocks * folder.item;
+    for (int64_t k = 0; k < outer; k++)
+        find_plane_copy(folder.item)({sums + k * plane,
+                                      own.results[0] + k * plane,
+                                      {blocks, rows},
+                                      {folder.item, blocks * folder.item},
+                                      {rows * folder.item, folder.item}});
     const auto finish = [&](auto zero) {
         using T = decltype(zero);
         T* each = reinterpret_cast<T*>(sums);

@@ -409,6 +409,20 @@ def test_folds_of_turned_tensors(name, shape):
                 np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=3e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(256, 256), (512, 300), (512, 768), (3, 1024, 130), (2, 256, 5, 128), (257, 700)], ids=str)
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+def test_sums_of_turned_tensors_have_the_bits_of_a_copy(shape, name):
+    x = k.randn(shape).to(getattr(k, name))
+    x[x.abs() < 0.01] = -0.0
+    for order in itertools.permutations(range(len(shape))):
+        turned = x.permute(order)
+        copy = turned.contiguous()
+        for way in (lambda t: t.sum(), lambda t: t.norm(), lambda t: k.linalg.vector_norm(t, 2, (-1, -2)), lambda t: t.sum((-2, -1)),
+                    lambda t: KF.mse_loss(t, t * 2), lambda t: KF.mse_loss(t, k.ones(()))):
+            for _ in range(2):
+                assert k.equal(way(turned), way(copy))
+
+
 @pytest.mark.parametrize("shape", [(7, 9, 5), (6, 40, 33), (5, 100, 170), (3, 700, 600), (40, 300, 17)], ids=str)
 @pytest.mark.parametrize("name", ["float32", "float64", "int32", "bfloat16"])
 def test_folds_between_other_dimensions_have_the_bits_of_each_alone(shape, name):
