@@ -94,9 +94,9 @@ void reads_bags(KernelCall& call, const Tensor& weight, const Tensor& indices, c
 }
 /// Memory is written where `bag` says, and read where `row` does. `counted`: all rows are, so the error says which one is wrong.
 void check_bags(const int64_t* bag, const int64_t* row, int64_t n, int64_t count, int64_t rows, bool counted) {
-    for (int64_t i = 0; i < n; i++)
-        KINDLING_CHECK(Runtime, bag[i] >= (i ? bag[i - 1] : -1) && bag[i] < count, "embedding_bag: bags must ascend and be less than %ld",
-                       count);
+    bool ascend = !n || (bag[0] >= -1 && bag[n - 1] < count);
+    for (int64_t i = 1; i < n; i++) ascend &= bag[i] >= bag[i - 1];
+    KINDLING_CHECK(Runtime, ascend, "embedding_bag: bags must ascend and be less than %ld", count);
     const int64_t* wrong = library::find_outside(row, n, rows);
     KINDLING_CHECK(Runtime, !wrong || counted, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
     KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row, *wrong,
@@ -311,10 +311,12 @@ OPERATORS(embedding) {
             [](int64_t padding_idx, const Array& offsets, const Array& indices, const Array& bags, const Array& sizes) {
                 const auto *start = offsets.data_ptr<int64_t>(), *index = indices.data_ptr<int64_t>();
                 int64_t *to = bags.data_ptr<int64_t>(), *size = sizes.data_ptr<int64_t>(), bag = -1;
-                for (int64_t i = 0; i < indices.numel(); i++) {
+                for (int64_t i = 0, n = indices.numel(), end; i < n; i = end) { // bag by bag: a count in memory would be waited for
                     while (bag + 1 < offsets.numel() && start[bag + 1] <= i) bag++;
-                    to[i] = bag;
-                    if (bag >= 0) size[bag] += index[i] != padding_idx;
+                    end = bag + 1 < offsets.numel() ? std::min(n, start[bag + 1]) : n;
+                    int64_t left_out = 0;
+                    for (int64_t k = i; k < end; k++) to[k] = bag, left_out += index[k] == padding_idx;
+                    if (bag >= 0) size[bag] += end - i - left_out;
                 }
             }),
     });
