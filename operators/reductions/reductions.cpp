@@ -497,6 +497,18 @@ OPERATORS(reductions) {
             "self", GIVEN(Tensor grad, Tensor self, Tensor result, IntList dim,
                           bool keepdim) { return evenly(grad, self, result, dim_mask(dim, self.dim()), keepdim); }),
     });
+    declare("_extremes(Tensor self, int[] dim, bool keepdim) -> (Tensor, Tensor)")({
+        doc("The smallest and the greatest elements, in one pass"),
+        in(space::Hidden),
+        no_out(),
+        not_differentiable(),
+        reduction(
+            [](KernelCall& call, const Tensor& self, IntList dim, bool keepdim) {
+                extreme_over(call, self, dim, keepdim, Combine::Min, "_extremes");
+                call.reduced(Combine::Max, self.dtype());
+            },
+            twice),
+    });
     declare("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")({
         doc("The smallest and the greatest elements"),
         composition([](const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
@@ -504,6 +516,7 @@ OPERATORS(reductions) {
                 KINDLING_CHECK(Runtime, self.numel() > 0,
                                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
             Sizes dims = dim ? Sizes{*dim} : Sizes();
+            if (runs_plainly({&self}) && self.numel() && !self.is_complex()) return _extremes(self, dims, keepdim);
             return std::tuple<Tensor, Tensor>(amin(self, dims, keepdim), amax(self, dims, keepdim));
         }),
     });

@@ -423,6 +423,26 @@ def test_sums_of_turned_tensors_have_the_bits_of_a_copy(shape, name):
                 assert k.equal(way(turned), way(copy))
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16", "int64", "uint8", "bool"])
+def test_both_extremes_are_those_of_each_alone(name):
+    for shape in [(), (1,), (7,), (3, 0), (5, 300), (300, 5), (4, 70, 33), (3, 70000)]:
+        x = (k.randn(shape) * 9).to(getattr(k, name))
+        if x.is_floating_point() and x.dim() and x.shape[0] > 1 and x.numel():
+            x[1] = k.where(k.rand(x[1].shape) < 0.1, float("nan"), 1.0)
+        for each in [x] + ([x.transpose(0, -1), x.flip(0)] if x.dim() > 1 else []):
+            for dim in [None, *range(-each.dim(), each.dim())]:
+                if each.numel() == 0 and (dim is None or each.shape[dim] == 0):
+                    with pytest.raises((RuntimeError, IndexError)):
+                        each.aminmax(dim=dim)
+                    continue
+                for keepdim in (False, True):
+                    low, high = each.aminmax(dim=dim, keepdim=keepdim)
+                    dims = () if dim is None else dim
+                    for got, want in ((low, each.amin(dims, keepdim)), (high, each.amax(dims, keepdim))):
+                        assert got.shape == want.shape and got.dtype == want.dtype and got.stride() == want.stride()
+                        assert k.equal(got.isnan(), want.isnan()) and k.equal(k.where(got.isnan(), 0, got), k.where(want.isnan(), 0, want))
+
+
 @pytest.mark.parametrize("shape", [(7, 9, 5), (6, 40, 33), (5, 100, 170), (3, 700, 600), (40, 300, 17)], ids=str)
 @pytest.mark.parametrize("name", ["float32", "float64", "int32", "bfloat16"])
 def test_folds_between_other_dimensions_have_the_bits_of_each_alone(shape, name):
