@@ -108,6 +108,32 @@ def test_complex_function_of_two(name, dtype):
     assert not wrong, wrong[:10]
 
 
+def quotient(a, b):
+    """Smith's (1962), rounded step by step, as numpy computes it."""
+    with np.errstate(all="ignore"):
+        if abs(b.real) >= abs(b.imag):
+            if b == 0:
+                return a.real / abs(b.real), a.imag / abs(b.imag)
+            ratio = b.imag / b.real
+            scale = 1 / (b.real + b.imag * ratio)
+            return (a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale
+        ratio = b.real / b.imag
+        scale = 1 / (b.real * ratio + b.imag)
+        return (a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale
+
+
+def test_complex_quotients_bit_by_bit():
+    ends = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 5e-324, 1e308, -3.0, 2.5]
+    numbers = np.array([complex(x, y) for x in ends for y in ends])
+    a, b = (each.ravel().copy() for each in np.meshgrid(numbers, numbers))
+    more = np.random.default_rng(0).standard_normal((2, 2 * 5001)).view(np.complex128)
+    for x, y in ((a, b), tuple(more), (a[:1], b[:1]), (more[0][:7], more[1][:7])):
+        ours, theirs = kindling.from_numpy(x), kindling.from_numpy(y)
+        for result, given in ((ours / theirs, x), (theirs.reciprocal(), np.ones_like(y))):
+            got, expected = result.numpy().view(np.float64), np.array([quotient(p, q) for p, q in zip(given, y)]).ravel()
+            assert ((got.view(np.int64) == expected.view(np.int64)) | (np.isnan(got) & np.isnan(expected))).all()
+
+
 def test_sums_of_complex_numbers_are_plain_sums():
     """PyTorch multiplies by alpha first, 1 + 0j, which makes NaN of infinity (docs/differences.md)."""
     x, y = kindling.tensor([0j, 1 + 1j]), kindling.tensor([complex(INF, 1), complex(1, -INF)])
