@@ -217,6 +217,53 @@ Tensor distances(const Tensor& x1, const Tensor& x2, double p) {
     const Sizes sizes = broadcast_sizes(x1.sizes(), x2.sizes());
     return _distances(expand(x1, sizes), expand(x2, sizes), p);
 }
+/// What is reduced to a distance of two rows, by norm_kind.
+Sym distance_term(const Sym& x, const Sym& y, const Sym& p, int64_t kind) {
+    const Sym apart = x - y;
+    return kind ? norm_term(apart, p, kind) : min(ceil(abs(apart)), like(apart, 1));
+}
+/// Of one number without powers, which might overflow.
+int distance_kind(double p, int64_t length) { return p != 0 && length == 1 ? 1 : norm_kind(p); }
+
+constexpr int64_t rows_at_once = 16; // of pair_distances: the triangle among them is computed twice
+/// The distances of all pairs of rows: of some rows to all that follow the first of them.
+constexpr auto pair_distances = [](double p, const Array& self, const Array& result, Workspace room) {
+    const DType type = self.dtype();
+    const int64_t n = self.size(0), length = self.size(1), item = static_cast<int64_t>(self.element_size()), row = length * item;
+    const int kind = distance_kind(p, length);
+    const auto key = key_of(type, DType::None, static_cast<uint64_t>(kind));
+    const Expression& term = cached_expression(key, [&](ExpressionBuilder& b) {
+        const Sym x = b.input(type), y = b.input(type);
+        b.output(distance_term(x, y, b.scalar(type), kind));
+    });
+    const Expression& finish = cached_expression(key, [&](ExpressionBuilder& b) {
+        const Sym total = b.input(type);
+        b.output(norm_of_total(total, b.scalar(type), kind));
+    });
+    const Combine combine = norm_combine(kind);
+    const Immediate number = Immediate::of(type, p);
+    char *to = result.data_ptr<char>(), *some = room.as<char>();
+    for (int64_t first = 0; first < n - 1; first += rows_at_once) {
+        const int64_t behind = n - 1 - first, sizes[3] = {std::min(rows_at_once, behind), behind, length};
+        const int64_t written[3] = {behind * item, item, 0}, left[3] = {row, 0, item}, right[3] = {0, row, item};
+        char* from = self.data_ptr<char>() + first * row;
+        const LoopOperand operands[3] = {{some, type, written}, {from, type, left}, {from + row, type, right}};
+        run({.expression = &term,
+             .ndim = 3,
+             .sizes = sizes,
+             .output_count = 1,
+             .input_count = 2,
+             .operands = operands,
+             .scalars = &number,
+             .reduced = 4,
+             .combines = &combine,
+             .finish = kind == 2 || kind == 5 ? &finish : nullptr});
+        for (int64_t r = 0; r < sizes[0]; r++) {
+            std::memcpy(to, some + (r * behind + r) * item, static_cast<size_t>((behind - r) * item));
+            to += (behind - r) * item;
+        }
+    }
+};
 
 } // namespace
 } // namespace kindling
@@ -864,17 +911,14 @@ OPERATORS(losses) {
             [](KernelCall& call, const Tensor& x1, const Tensor& x2, double p) {
                 KINDLING_CHECK(Runtime, x1.dim() && x1.sizes() == x2.sizes() && x1.dtype() == x2.dtype() && is_floating(x1.dtype()),
                                "_distances: expected floating tensors of one shape and dtype");
-                const int kind = p != 0 && x1.size(-1) == 1 ? 1 : norm_kind(p);
+                const int kind = distance_kind(p, x1.size(-1));
                 call.reduces(x1, uint64_t{1} << (x1.dim() - 1), false, x1.dtype());
                 call.reads_as_it_lies(x2);
                 call.reduced(norm_combine(kind), x1.dtype());
                 call.number(x1.dtype(), p);
                 call.choice(kind);
             },
-            [](auto x, auto y, auto p, auto kind) {
-                const Sym apart = x - y;
-                return kind.integer() ? norm_term(apart, p, kind.integer()) : min(ceil(abs(apart)), like(apart, 1));
-            },
+            [](auto x, auto y, auto p, auto kind) { return distance_term(x, y, p, kind.integer()); },
             [](auto total, auto p, auto kind) { return norm_of_total(total, p, kind.integer()); }),
     });
     declare("_sqrt_or_zero(Tensor self) -> Tensor")({
@@ -895,6 +939,25 @@ OPERATORS(losses) {
             return _cdist_forward(x1, x2, p, compute_mode);
         }),
     });
+    declare("_pair_distances(Tensor self, float p) -> Tensor")({
+        doc("Distances between all pairs of different rows, where no gradient is wanted"),
+        in(space::Hidden),
+        no_out(),
+        not_differentiable(),
+        kernel(
+            [](KernelCall& call, const Tensor& self, double p) {
+                const bool fits = self.dim() == 2 && self.numel() && (self.dtype() == DType::Float32 || self.dtype() == DType::Float64);
+                KINDLING_CHECK(Runtime, fits, "_pair_distances: expected a matrix of floats or doubles, got %s %s", name(self.dtype()),
+                               str(self.sizes()).c_str());
+                const int64_t n = self.size(0);
+                call.reads(self);
+                call.needs_workspace(rows_at_once * n * static_cast<int64_t>(self.element_size()));
+                call.costs(n * self.numel());
+                call.gives({n * (n - 1) / 2}, self.dtype());
+                return p;
+            },
+            pair_distances),
+    });
     declare("pdist(Tensor self, float p=2) -> Tensor")({
         doc("Distances between all pairs of different rows of a matrix"),
         in(space::Torch),
@@ -906,11 +969,8 @@ OPERATORS(losses) {
                            "\"pdist\" not implemented for '%s'", scalar_type_name(self.dtype()));
             KINDLING_CHECK(Runtime, p >= 0, "pdist only supports non-negative p values");
             int64_t n = self.size(0);
+            if (n > 1 && self.size(1) && runs_plainly({&self})) return _pair_distances(self, p);
             Tensor pairs = triu_indices(n, n, 1);
-            // All distances, of which half is read: with long rows that costs less than to gather rows for each pair.
-            if (self.size(1) >= 32 && (p <= 2 || std::isinf(p)) && p == std::floor(p) && !is_followed(self))
-                return take(distances(unsqueeze(self, 1), self, p),
-                            add(mul(select(pairs, 0, 0), wrap_number(Scalar(n))), select(pairs, 0, 1)));
             Tensor difference = sub(index_select(self, 0, select(pairs, 0, 0)), index_select(self, 0, select(pairs, 0, 1)));
             return self.size(1) ? row_norms(difference, p) : sum(difference, IntList({1})); // of nothing: 0, whatever the norm
         }),

@@ -443,6 +443,20 @@ def test_both_extremes_are_those_of_each_alone(name):
                         assert k.equal(got.isnan(), want.isnan()) and k.equal(k.where(got.isnan(), 0, got), k.where(want.isnan(), 0, want))
 
 
+@pytest.mark.parametrize("p", [0, 0.5, 1, 2, 3, float("inf")])
+def test_distances_of_all_pairs_have_the_bits_of_each_alone(p):
+    for n, length in [(1, 3), (2, 1), (2, 8), (3, 0), (16, 5), (17, 1), (18, 16), (33, 40), (50, 300), (0, 3)]:
+        for dtype in (k.float32, k.float64):
+            x = k.randn(n, length, dtype=dtype)
+            if n > 16:
+                x[3], x[5, 0], x[6] = float("nan"), float("inf"), x[7]
+            for each in (x, x.t().contiguous().t()):
+                got = KF.pdist(each, p)
+                followed = KF.pdist(each.clone().requires_grad_(), p)  # differences, and their norms
+                assert got.shape == (n * (n - 1) // 2 if n else 0,) and got.dtype == dtype
+                assert k.equal(got.isnan(), followed.isnan()) and k.equal(got.nan_to_num(0.5), followed.nan_to_num(0.5))
+
+
 @pytest.mark.parametrize("shape", [(7, 9, 5), (6, 40, 33), (5, 100, 170), (3, 700, 600), (40, 300, 17)], ids=str)
 @pytest.mark.parametrize("name", ["float32", "float64", "int32", "bfloat16"])
 def test_folds_between_other_dimensions_have_the_bits_of_each_alone(shape, name):
