@@ -341,6 +341,7 @@ private:
         if (to == DType::UInt64 && is_floating(from)) return none;
         const LaneType source = type_of(from);
         if (is_floating(from) && category(to) < 2 && item_size(to) < 4) { // the lowest bits of 64
+            if (program_.steps.size() <= 2) return none;                  // tiles look whether 32 will do, which costs less
             const int wide = lanes_.convert(source, LaneType::I64, lane);
             return wide < 0 ? none : lanes_.convert(LaneType::I64, type_of(to), wide);
         }
