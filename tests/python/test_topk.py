@@ -33,3 +33,16 @@ def test_values_and_places(seed):
         theirs, mine = torch.topk(x, k, dim, largest), kindling.topk(kindling.from_numpy(x.numpy()), k, dim, largest)
         assert mine.indices.tolist() == theirs.indices.tolist(), (x.dtype, shape, k, largest)
         assert repr(mine.values.tolist()) == repr(theirs.values.tolist())
+
+
+@pytest.mark.parametrize("dtype", (torch.int64, torch.int32, torch.int16, torch.uint8, torch.float32, torch.float64), ids=str)
+def test_sorts_of_numbers_in_any_range(dtype):
+    """Keys may be counted from the least: wide and narrow ranges, on one side of 0 and on both, next to the ends of the dtype."""
+    torch.manual_seed(0)
+    least, most = (-1000, 1000) if dtype.is_floating_point else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    for n in (49, 79, 80, 100, 255, 256, 1000, 70000):
+        for low, high in ((-1, 1), (-100, 100), (-300, 5), (0, 100), (5, 300), (-70000, 70000), (least, most), (most - 200, most), (least, least + 200), (7, 8)):
+            x = torch.randint(max(low, least), min(high, most), (n,)).to(dtype)
+            for descending in (False, True):
+                theirs, mine = x.sort(descending=descending, stable=True), kindling.from_numpy(x.numpy()).sort(descending=descending, stable=True)
+                assert (mine[0].numpy() == theirs[0].numpy()).all() and (mine[1].numpy() == theirs[1].numpy()).all(), (n, low, high)

@@ -162,18 +162,42 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
         if (passes % 2) memcpy(static_cast<void*>(b), a, static_cast<size_t>(n) * sizeof(Pair<K>));
         return;
     }
-    // Radix sort by bytes, least significant first. Bytes that are the same everywhere are skipped.
+    // Radix sort by bytes, least significant first. Bytes that are the same everywhere are skipped. Counted from the least, keys have
+    // fewer others if all lie near 0 on both sides: their first bytes are neighbours.
     using Count = decltype(Pair<K>::index);
+    K least = a[0].key, most = least, differ = 0;
+    const K first = least;
+    int64_t seen = 0;
+    in_pieces(n, [&](int64_t begin, int64_t end) {
+        for (; seen == begin && begin < end; ++begin, ++seen) {
+            const K key = a[begin].key;
+            if ((key >> 8 * (digits - 1)) - (first >> 8 * (digits - 1)) + 1 > 2) return;
+            least = std::min(least, key), most = std::max(most, key), differ |= key ^ first;
+        }
+    });
+    int used = digits;
+    K base = 0;
+    if (seen == n) {
+        int passes = 0, fewer = 0;
+        used = 0;
+        for (int d = 0; d < digits; ++d) {
+            if (differ >> 8 * d & 255) ++passes, used = d + 1;
+            if ((most - least) >> 8 * d) ++fewer;
+        }
+        if (fewer < passes) base = least, used = fewer;
+    }
     Scratch<Count> counts(256 * digits);
-    std::fill_n(counts.data, 256 * digits, Count{0});
+    std::fill_n(counts.data, 256 * used, Count{0});
     in_pieces(n, [=, &counts](int64_t begin, int64_t end) {
         Count* count = counts.data;
-        for (int64_t i = begin; i < end; ++i)
-            for (int d = 0; d < digits; ++d) ++count[d * 256 + static_cast<int64_t>((a[i].key >> (8 * d)) & 255)];
+        for (int64_t i = begin; i < end; ++i) {
+            const K key = a[i].key -= base;
+            for (int d = 0; d < used; ++d) ++count[d * 256 + static_cast<int64_t>((key >> (8 * d)) & 255)];
+        }
     });
     Pair<K>* source = a;
     Pair<K>* target = b;
-    for (int d = 0; d < digits; ++d) {
+    for (int d = 0; d < used; ++d) {
         Count* count = counts.data + d * 256;
         if (static_cast<int64_t>(count[(source[0].key >> (8 * d)) & 255]) == n) continue;
         Count total = 0;
@@ -185,7 +209,11 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
         deal(source, target, n, count, 8 * d);
         std::swap(source, target);
     }
-    if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
+    if (base)
+        in_pieces(n, [=](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) a[i] = {source[i].key + base, source[i].index};
+        });
+    else if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
 }
 
 // Calls f(position of the row's first element, number of the row) for every row; the number runs over [outer, inner].
