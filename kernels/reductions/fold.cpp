@@ -159,7 +159,7 @@ void fold_rows(const FoldPlan& plan) {
     if (n < 128 && !native_always()) natively = nullptr;
     // What does not vary along these rows is broadcast, where a run is a row or a part of it.
     const auto reading = n < 128 ? TileRunner::Across : TileRunner::InRows;
-    if (n <= largest) {
+    if (n <= largest && (n <= tile_size(plan.program, largest) || !natively)) {
         int64_t grain = 32768 / n + 1;
         parallel(plan.kept, grain, [&](int64_t begin, int64_t end) {
             RunArena arena;
@@ -218,7 +218,7 @@ void fold_rows(const FoldPlan& plan) {
     RunArena arena;
     int64_t stride = 32 * plan.folder_count;
     char* states = arena.take<char>(plan.kept * parts * stride);
-    parallel(plan.kept * parts, 1, [&](int64_t begin, int64_t end) {
+    parallel(plan.kept * parts, n < part ? 32768 / n + 1 : 1, [&](int64_t begin, int64_t end) {
         RunArena own;
         TileRunner runner(plan.program, plan.order, plan.inputs, plan.kernel.scalars, largest, reading, own, natively, false, n);
         int64_t tile = runner.tile();
