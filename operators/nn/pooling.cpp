@@ -142,7 +142,7 @@ constexpr auto adaptive_max_pool = [](const library::Pooling& p, const Array& se
 };
 
 /// The largest of each window of a row: for each of its places, the larger of what was there and the row, shifted. In blocks
-/// that the second cache holds.
+/// that the second cache holds, if there are several passes.
 constexpr auto max_of_shifted = [](const library::Pooling& p, const Array& self, const Array& result) {
     const DType type = self.dtype();
     const int64_t item = static_cast<int64_t>(self.element_size()), in = p.in[0], out = p.out[0], step = p.stride[0];
@@ -181,9 +181,9 @@ constexpr auto max_of_shifted = [](const library::Pooling& p, const Array& self,
         for (int64_t t = 0; t <= last_tap; t++)
             if (int64_t from = std::max(begin, begins(t)), to = std::min(end, ends(t)); from < to) add(row, count, from, to, t, -1);
     };
-    constexpr int64_t block = 1 << 15;
-    parallel_for(0, p.planes, std::max<int64_t>(block / out, 1), [&](int64_t row, int64_t end) {
-        const int64_t rows = std::max<int64_t>(block / out, 1);
+    const int64_t block = int64_t{1} << (last_tap > 1 ? 15 : 60); // one pass over everything needs no blocks
+    const int64_t rows = out > block / 16 ? std::max<int64_t>(block / out, 1) : block / out & ~int64_t{15}; // whole lines of the cache
+    parallel_for(0, p.planes, rows, [&](int64_t row, int64_t end) {
         for (; row < end; row += rows) {
             const int64_t count = std::min(rows, end - row);
             for (int64_t z = first; z < last; z += block) {
