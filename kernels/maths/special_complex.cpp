@@ -233,15 +233,13 @@ template <Complex (*F)(Complex, Complex)> void each(void* out, const void* a, co
 }
 /// The same as `divide`, two numbers at a time, without a branch that half of all numbers would mispredict. The first one is 1 if
 /// `inverse`.
-template <bool inverse> void quotients(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
-    if (inverse) b = a, splat <<= 1;
+void quotients(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     for (int64_t i = 0; i < n; i += 2) {
         const int64_t next = i + 1 < n ? i + 1 : i;
         const auto read = [&](const void* from, unsigned repeated, int64_t at) {
             return static_cast<const Complex*>(from)[repeated ? 0 : at];
         };
-        const Complex x = inverse ? Complex{1, 0} : read(a, splat & 1, i), y = inverse ? x : read(a, splat & 1, next);
-        const Complex u = read(b, splat & 2, i), v = read(b, splat & 2, next);
+        const Complex x = read(a, splat & 1, i), y = read(a, splat & 1, next), u = read(b, splat & 2, i), v = read(b, splat & 2, next);
         Complex* to = static_cast<Complex*>(out);
         if ((u.re == 0 && u.im == 0) || (v.re == 0 && v.im == 0)) [[unlikely]] {
             to[i] = divide(x, u), to[next] = divide(y, v);
@@ -256,6 +254,10 @@ template <bool inverse> void quotients(void* out, const void* a, const void* b, 
         const V small = (isa_once::choose(kept, imaginary, turned) - isa_once::choose(kept, turned, real)) * scl;
         to[i] = {large[0], small[0]}, to[next] = {large[1], small[1]};
     }
+}
+void reciprocals(void* out, const void* a, const void*, const void*, int64_t n, unsigned splat) {
+    const Complex one{1, 0};
+    quotients(out, &one, a, nullptr, n, splat << 1 | 1);
 }
 /// A real function of both parts, by vectors.
 template <Primitive P, bool turned> void of_parts(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
@@ -274,8 +276,8 @@ template <Primitive P, bool turned> void of_parts(void* out, const void* a, cons
 
 TileFunction find_special_complex(Primitive primitive) {
     switch (primitive) {
-    case Primitive::Div: return quotients<false>;
-    case Primitive::Reciprocal: return quotients<true>;
+    case Primitive::Div: return quotients;
+    case Primitive::Reciprocal: return reciprocals;
     case Primitive::Sqrt: return each<square_root>;
     case Primitive::Rsqrt: return each<reciprocal_root>;
     case Primitive::Exp: return each<exponential>;

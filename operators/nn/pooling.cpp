@@ -1,6 +1,7 @@
 // operators/nn/pooling.cpp: maximum, average and adaptive pooling.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/dispatch.h"
 #include "core/shape.h"
@@ -141,59 +142,57 @@ constexpr auto adaptive_max_pool = [](const library::Pooling& p, const Array& se
     library::adaptive_max_pool(p, self.data(), values.data(), indices.data_ptr<int64_t>());
 };
 
-/// The largest of each window of a row: for each of its places, the larger of what was there and the row, shifted. In blocks
-/// that the second cache holds, if there are several passes.
+/// The largest of each window of a row: for each of its places (taps), the larger of what was there and the row, shifted. In blocks
+/// that the second cache holds, if there are several passes. Of two zeros the later one stays.
 constexpr auto max_of_shifted = [](const library::Pooling& p, const Array& self, const Array& result) {
     const DType type = self.dtype();
-    const int64_t item = static_cast<int64_t>(self.element_size()), in = p.in[0], out = p.out[0], step = p.stride[0];
+    const int64_t item = static_cast<int64_t>(self.element_size()), in = p.in[0], out = p.out[0], step = p.stride[0], taps = p.kernel[0];
     const int64_t read[2] = {in * item, step * item}, written[2] = {out * item, item};
-    // What tap `t` adds to results [begin, end) of rows [row, row + count); `with` another tap, or -1: with what is there.
-    const auto add = [&](int64_t row, int64_t count, int64_t begin, int64_t end, int64_t tap, int64_t with) {
-        const Expression& larger = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
-            const Sym x = cast(b.input(type), value_type(type)), y = cast(b.input(type), value_type(type));
-            b.output(cast(max(x, y), type));
-        });
-        const auto row_of = [&](int64_t t) {
-            return self.data_ptr<char>() + (row * in + begin * step + t * p.dilation[0] - p.padding[0]) * item;
-        };
-        void* to = result.data_ptr<char>() + (row * out + begin) * item;
-        const int64_t sizes[2] = {count, end - begin};
-        const LoopOperand operands[3] = {{to, type, written},
-                                         with < 0 ? LoopOperand{to, type, written} : LoopOperand{row_of(with), type, read},
-                                         {row_of(tap), type, read}};
-        run({.expression = &larger, .ndim = 2, .sizes = sizes, .output_count = 1, .input_count = 2, .operands = operands});
-    };
-    // Tap `t` has an element for results from begins(t) to ends(t) of a row.
-    const auto begins = [&](int64_t t) { return std::clamp<int64_t>((p.padding[0] - t * p.dilation[0] + step - 1) / step, 0, out); };
+    const Expression& larger = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
+        const Sym x = cast(b.input(type), value_type(type)), y = cast(b.input(type), value_type(type));
+        b.output(cast(max(x, y), type));
+    });
+    // A tap has an element for the results of a row in [begins, ends).
+    const auto begins = [&](int64_t t) { return std::max<int64_t>(p.padding[0] - t * p.dilation[0] + step - 1, 0) / step; };
     const auto ends = [&](int64_t t) {
-        const int64_t room = in + p.padding[0] - t * p.dilation[0];
-        return room <= 0 ? 0 : std::min((room + step - 1) / step, out);
+        return std::min(out, std::max<int64_t>(in + p.padding[0] - t * p.dilation[0] + step - 1, 0) / step);
     };
-    const int64_t last_tap = p.kernel[0] - 1, first = begins(0), last = std::max(first, last_tap > 0 ? ends(last_tap) : 0);
-    // Results at the edges, some of whose taps are outside.
-    const auto edge = [&](int64_t row, int64_t count, int64_t begin, int64_t end) {
-        if (begin == end) return;
-        const Expression& lowest = cached_expression(
-            key_of(type), [&](ExpressionBuilder& b) { b.output(cast(b.constant(value_type(type), -__builtin_inf()), type)); });
-        const int64_t sizes[2] = {count, end - begin};
-        const LoopOperand there = {result.data_ptr<char>() + (row * out + begin) * item, type, written};
-        run({.expression = &lowest, .ndim = 2, .sizes = sizes, .output_count = 1, .operands = &there});
-        for (int64_t t = 0; t <= last_tap; t++)
-            if (int64_t from = std::max(begin, begins(t)), to = std::min(end, ends(t)); from < to) add(row, count, from, to, t, -1);
-    };
-    const int64_t block = int64_t{1} << (last_tap > 1 ? 15 : 60); // one pass over everything needs no blocks
+    const auto has_all = [&](int64_t t) { return t < taps && begins(t) == 0 && ends(t) == out; };
+    int64_t first = 0;
+    while (first < taps && !has_all(first)) first++;
+    const int64_t second = first + has_all(first + 1); // which can be taken together with the first
+    const int64_t block = int64_t{1} << (taps > 2 ? 15 : 60);
     const int64_t rows = out > block / 16 ? std::max<int64_t>(block / out, 1) : block / out & ~int64_t{15}; // whole lines of the cache
     parallel_for(0, p.planes, rows, [&](int64_t row, int64_t end) {
-        for (; row < end; row += rows) {
-            const int64_t count = std::min(rows, end - row);
-            for (int64_t z = first; z < last; z += block) {
-                const int64_t stop = std::min(last, z + block);
-                add(row, count, z, stop, 1, 0);
-                for (int64_t t = 2; t <= last_tap; t++) add(row, count, z, stop, t, -1);
+        for (; row < end; row += rows)
+            for (int64_t place = 0; place < out; place += block) {
+                // `there`: what is there already.
+                constexpr int64_t there = -1;
+                const auto pass = [&](int64_t a, int64_t b) {
+                    const int64_t from = std::max(place, begins(std::max(a, b))), stop = std::min(place + block, ends(std::max(a, b)));
+                    if (from >= stop) return;
+                    const auto operand = [&](int64_t t) {
+                        if (t == there) return LoopOperand{result.data_ptr<char>() + (row * out + from) * item, type, written};
+                        return LoopOperand{self.data_ptr<char>() + (row * in + from * step + t * p.dilation[0] - p.padding[0]) * item, type,
+                                           read};
+                    };
+                    const LoopOperand operands[3] = {operand(there), operand(a), operand(b)};
+                    const int64_t sizes[2] = {std::min(rows, end - row), stop - from};
+                    run({.expression = &larger, .ndim = 2, .sizes = sizes, .output_count = 1, .input_count = 2, .operands = operands});
+                };
+                if (first < taps) pass(first, second);
+                else {
+                    const uint64_t lowest = type == DType::Float64    ? 0xFFFull << 52
+                                            : type == DType::Float32  ? 0xFF800000u
+                                            : type == DType::BFloat16 ? 0xFF80u
+                                                                      : 0xFC00u;
+                    char* to = result.data_ptr<char>() + (row * out + place) * item;
+                    for (int64_t left = std::min(rows, end - row) * std::min(block, out - place); left--; to += item)
+                        std::memcpy(to, &lowest, static_cast<size_t>(item));
+                }
+                for (int64_t t = first; t-- > 0;) pass(t, there);
+                for (int64_t t = second + 1; t < taps; t++) pass(there, t);
             }
-            edge(row, count, 0, first);
-            edge(row, count, last, out);
-        }
     });
 };
 
