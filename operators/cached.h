@@ -12,17 +12,15 @@ struct CachedExpression {
     const CachedExpression* next;
 };
 
+namespace detail {
+const Expression& cached_expression(std::atomic<const CachedExpression*>& head, uint64_t key, void (*build)(void*, ExpressionBuilder&),
+                                    void* context);
+}
+
 /// The expression `build(builder)` makes, kept for ever under `key` (dtypes and the like). F names the place.
 template <class F> const Expression& cached_expression(uint64_t key, F build) {
     static constinit std::atomic<const CachedExpression*> head{nullptr};
-    const CachedExpression* first = head.load(std::memory_order_acquire);
-    for (auto* each = first; each; each = each->next)
-        if (each->key == key) return each->expression;
-    ExpressionBuilder builder;
-    build(builder);
-    auto* fresh = new CachedExpression{key, builder.finish(), first};
-    while (!head.compare_exchange_weak(fresh->next, fresh)) {}
-    return fresh->expression;
+    return detail::cached_expression(head, key, [](void* f, ExpressionBuilder& b) { (*static_cast<F*>(f))(b); }, &build);
 }
 
 inline uint64_t key_of(DType a, DType b = DType::None, uint64_t more = 0) {

@@ -4,6 +4,7 @@
 
 #include "core/dispatch.h"
 #include "graph/pending.h"
+#include "operators/cached.h"
 #include "operators/forms.h"
 
 namespace kindling {
@@ -48,6 +49,18 @@ bool can_cast(DType from, DType to) {
     if (is_floating(from) && category(to) < 2) return false;
     if (from != DType::Bool && to == DType::Bool) return false;
     return true;
+}
+
+const Expression& detail::cached_expression(std::atomic<const CachedExpression*>& head, uint64_t key,
+                                            void (*build)(void*, ExpressionBuilder&), void* context) {
+    const CachedExpression* first = head.load(std::memory_order_acquire);
+    for (auto* each = first; each; each = each->next)
+        if (each->key == key) return each->expression;
+    ExpressionBuilder builder;
+    build(context, builder);
+    auto* fresh = new CachedExpression{key, builder.finish(), first};
+    while (!head.compare_exchange_weak(fresh->next, fresh)) {}
+    return fresh->expression;
 }
 
 Immediate immediate_of(const Scalar& value, DType dtype) {
