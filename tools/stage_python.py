@@ -53,13 +53,13 @@ SMALL = 2000  # bytes of source that are compiled in less time than their byteco
 BLOCK = 160_000  # bytes that are compressed together: 0.5 ms to read
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
-# whole Jacobians, scaled losses, a log for TensorBoard, names for tools that walk graphs, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, process groups, attention with functions of the program's own, checkpoints of activations, optimisers and distributions that few programs name, sparse tensors, lazy layers)
+# whole Jacobians, scaled losses, a log for TensorBoard, names for tools that walk graphs, symbolic traces, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, process groups, attention with functions of the program's own, checkpoints of activations, optimisers and distributions that few programs name, sparse tensors, lazy layers)
 # is compiled when it is used, in 5 to 20 ms a module.
 SELDOM = {"startup", "_compiling/backend.py", "_compiling/breaks.py", "_compiling/options.py", "_start/bootstrap.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_native_names/script.py", "_native_names/types.py", "_native_names/dispatch_queries.py", "_start/doctor.py", "jit/_freeze.py", "jit/_fusers.py", "jit/_compilation_unit.py", "jit/_trace.py", "_saving/safetensors.py", "jit/_dataclasses.py", "utils/tensorboard", "nn/attention/flex_attention.py", "distributed/distributed_c10d.py", "utils/checkpoint.py",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
           "optim/swa_utils.py", "distributions/kl.py", "nn/_functional/scaled.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
           "testing", "distributed/checkpoint", "distributed/fsdp", "distributed/tensor", "distributed/algorithms", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized",
-          "fx/passes", "fx/experimental", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom",
+          "fx/passes", "fx/experimental", "fx/_codegen.py", "fx/graph.py", "fx/graph_module.py", "fx/_symbolic_trace.py", "fx/proxy.py", "fx/node.py", "fx/operator_schemas.py", "fx/subgraph_rewriter.py", "hub.py", "quasirandom",
           "amp/grad_scaler.py", "nn/utils/prune.py", "utils/benchmark", "utils/flop_counter.py", "utils/module_tracker.py",
           "func/_rearrange.py", "_lobpcg.py", "distributions/wishart.py", "optim/_adafactor.py",
           "nn/utils/spectral_norm.py", "nn/utils/weight_norm.py", "nn/utils/parametrizations.py", "nn/utils/parametrize.py", "nn/utils/fusion.py",
