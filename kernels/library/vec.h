@@ -69,6 +69,27 @@ template <> struct Vec<double> {
 };
 #endif
 
+/// The lanes of as many numbers as there are, at most a register's.
+template <class T> inline uint32_t first_lanes(int64_t count) { return count >= Vec<T>::width ? ~0u : count > 0 ? (1u << count) - 1 : 0; }
+/// The first `count` numbers of a register; the others are 0, and not read.
+template <class T> inline Vec<T> load_first(const T* from, int64_t count) {
+    if (count >= Vec<T>::width) return Vec<T>::load(from);
+#if defined(__AVX512F__)
+    return Vec<T>::load(from, first_lanes<T>(count));
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == 4) {
+        const __m256i place = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        return {_mm256_maskload_ps(from, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), place))};
+    } else {
+        return {_mm256_maskload_pd(from, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)))};
+    }
+#else
+    T some[Vec<T>::width] = {};
+    for (int64_t l = 0; l < count; ++l) some[l] = from[l];
+    return Vec<T>::load(some);
+#endif
+}
+
 /// totals[i] = the sum of the lanes of partial[i], halved until one is left.
 inline void fold(const float (&partial)[4][16], float* totals) {
     __m128 c[4];

@@ -116,9 +116,9 @@ template <class V> KINDLING_INLINE bool scales_at_once(const V&) {
     return false;
 #endif
 }
-/// The k that stands for all powers of two that are 0. On Intel's processors a product just below the least number takes a
-/// hundred cycles and a scaling two hundred (2^-149 to 2^-512, or 2^-4096 of doubles): a row of -inf, which masks are made of, would
-/// take as long. Far below they are as fast as any.
+/// The exponent k that stands for all whose 2^k is 0. A multiplication with a subnormal result, or one just below, needs a microcode
+/// assist of a hundred cycles on Intel's processors, vscalef one of two hundred, down to 2^-512 (2^-4096 of doubles). Masks make rows of
+/// -inf, whose exponentials would all need it. Far below there is none.
 template <class V> KINDLING_INLINE Item<V> lowest_power(const V& x) {
     if constexpr (sizeof(Item<V>) == 4) return scales_at_once(x) ? -600 : -199;
     else return scales_at_once(x) ? -5000 : -1100;

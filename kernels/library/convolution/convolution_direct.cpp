@@ -97,13 +97,13 @@ template <class T> struct Direct {
     void choose_narrow(double least) {
         constexpr int64_t most = 256 << 10; // elements of a copy: half of the second cache of processors with registers for this
         const int64_t over = (s.out_channels + columns - 1) / columns * columns;
+        const ConvolutionLayout one(s, s.in_channels, 2 * most);
+        const int64_t images = std::clamp<int64_t>(most / size_of(one), 1, s.batch);
+        const int64_t blocks = (s.batch + images - 1) / images, together = (s.batch + blocks - 1) / blocks;
+        const ConvolutionLayout some(s, s.in_channels, 2 * most, together);
+        if (some.out_rows != s.out[1] || size_of(some) > 2 * most) return;
         for (const DirectRuns<T>& runs : steps.runs) {
             if (!runs.add || s.out[2] < runs.length) continue;
-            const ConvolutionLayout one(s, s.in_channels, s.in_channels * s.in_space * 4 + room);
-            const int64_t images = std::clamp<int64_t>(most / std::max<int64_t>(size_of(one), 1), 1, s.batch);
-            const int64_t blocks = (s.batch + images - 1) / images, together = (s.batch + blocks - 1) / blocks;
-            ConvolutionLayout some(s, s.in_channels, std::max(2 * most, size_of(one)), together);
-            if (some.out_rows != s.out[1] || size_of(some) > 2 * most) continue;
             const double tiles = static_cast<double>(tiles_of(runs, together)) * runs.length * runs.runs;
             const double weights = blocks == 1 ? 0 : static_cast<double>(over * k) * read_cost;
             const double cost = narrow_cost(some, blocks, tiles * static_cast<double>(over * k), weights);
@@ -205,33 +205,6 @@ template <class T> struct Direct {
     int64_t place_of(int64_t group, int64_t image) const {
         return (image / depth.out * s.groups + group) * s.out_channels * depth.out * s.out_space + image % depth.out * s.out_space;
     }
-    /// Among the positions of a tile, consecutive ones that are outputs.
-    struct Run {
-        int64_t from, count; // in the tile
-        int64_t place;       // in the output, of the first channel
-    };
-    /// The runs of all tiles over some rows of some images from `first`. They are the same for all channels.
-    struct Runs {
-        Scratch<Run> list;
-        Scratch<int64_t> begin; // of each tile's, and the end
-        Runs(const Direct& d, int64_t rows, int64_t group, int64_t first, int64_t images)
-            : list(d.layout.places(d.s, rows) / d.layout.cell + d.layout.places(d.s, rows) / d.columns + 2),
-              begin(d.layout.places(d.s, rows) / d.columns + 2) {
-            const ConvolutionLayout& l = d.layout;
-            const int64_t places = l.places(d.s, rows);
-            int64_t count = 0, tile = 0;
-            for (int64_t j = 0; j < places; j += d.columns) {
-                begin[tile++] = count;
-                const int64_t stop = std::min(j + d.columns, places);
-                for (int64_t at = j / l.cell * l.cell; at < stop; at += l.cell) {
-                    const int64_t from = std::max(at, j), length = std::min(at + d.s.out[2], stop) - from, image = at % l.pitch / l.cell;
-                    if (length > 0 && image < images)
-                        list[count++] = {from - j, length, d.place_of(group, first + image) + at / l.pitch * d.s.out[2] + (from - at)};
-                }
-            }
-            begin[tile] = count;
-        }
-    };
     /// The sums of a tile of `some` channels over channels and taps [p, p + count), added to those before.
     void add(const T* packed, const T* copied, int64_t some, int64_t j, int64_t p, int64_t count, const T* before, T* to,
              int64_t step) const {
@@ -240,8 +213,8 @@ template <class T> struct Direct {
     }
     /// The last sums of a tile of `all` channels from o. A tile that is one run is written where it belongs, another by way of
     /// `sums`.
-    void finish(const T* packed, const T* copied, int64_t o, int64_t all, int64_t j, int64_t p, T* sums, const Run* run, const Run* end,
-                T* to) const {
+    void finish(const T* packed, const T* copied, int64_t o, int64_t all, int64_t j, int64_t p, T* sums, const PositionRun* run,
+                const PositionRun* end, T* to) const {
         const int64_t there = std::min(all, s.out_channels - o), step = depth.out * s.out_space;
         to += o * step;
         if (end - run == 1 && run->count == columns && there == all)
@@ -259,7 +232,7 @@ template <class T> struct Direct {
                T* to, T* waiting) const {
         alignas(64) T here[12 * 32 + 16]; // a register can be read at any position
         const int64_t places = layout.places(s, rows), channels = o_end - o_begin;
-        const Runs runs(*this, rows, group, first, images);
+        const PositionRuns runs(s, layout, rows, images, columns, [&](int64_t image) { return place_of(group, first + image); });
         for (int64_t p = 0; p < k; p += deep) {
             const int64_t count = std::min(deep, k - p);
             const auto tile = [&](int64_t o, int64_t some, int64_t j, const int64_t* run) {

@@ -13,20 +13,10 @@ namespace {
 
 template <class T> constexpr int lanes = 64 / sizeof(T);
 
-#if defined(__AVX512F__)
-template <class T> inline auto first_lanes(int64_t count) {
-    const unsigned all = (1u << Vec<T>::width) - 1;
-    const unsigned lanes = count >= Vec<T>::width ? all : count > 0 ? (1u << count) - 1 : 0;
-    if constexpr (sizeof(T) == 4) return static_cast<__mmask16>(lanes);
-    else return static_cast<__mmask8>(lanes);
-}
-#endif
-
 template <class T> inline void store_first(Vec<T> value, T* to, int64_t count) {
     if (count >= Vec<T>::width) return value.store(to);
 #if defined(__AVX512F__)
-    if constexpr (sizeof(T) == 4) return _mm512_mask_storeu_ps(to, first_lanes<T>(count), value.v);
-    else return _mm512_mask_storeu_pd(to, first_lanes<T>(count), value.v);
+    return value.store(to, first_lanes<T>(count));
 #endif
     T lane[Vec<T>::width];
     value.store(lane);
@@ -36,18 +26,6 @@ template <class T> inline void store_first(Vec<T> value, T* to, int64_t count) {
     }
     std::memcpy(to, lane, 4 * sizeof(T)); // two pieces that overlap
     std::memcpy(to + count - 4, lane + count - 4, 4 * sizeof(T));
-}
-
-/// The others are zeros, and not read.
-template <class T> inline Vec<T> load_first(const T* from, int64_t count) {
-    if (count >= Vec<T>::width) return Vec<T>::load(from);
-#if defined(__AVX512F__)
-    if constexpr (sizeof(T) == 4) return {_mm512_maskz_loadu_ps(first_lanes<T>(count), from)};
-    else return {_mm512_maskz_loadu_pd(first_lanes<T>(count), from)};
-#endif
-    T lane[Vec<T>::width] = {};
-    for (int64_t l = 0; l < count; ++l) lane[l] = from[l];
-    return Vec<T>::load(lane);
 }
 
 template <class T> void copy_rows(const PlaneRows& p, int64_t count, T* to, const T* from) {

@@ -73,6 +73,12 @@ struct ConvolutionTile {
     int products, product_taps; // of a weight gradient: channels of the output, taps
 };
 
+/// Among the positions of a tile, consecutive ones that are outputs.
+struct PositionRun {
+    int64_t from, count; // in the tile
+    int64_t place;       // in the output, of the first channel
+};
+
 /// A direct step with the parts of channels and positions exchanged, for narrow images: as many channels of the output as a tile
 /// has columns are side by side in registers, and positions are broadcast, `runs` runs of `length` that lie anywhere.
 template <class T> struct DirectRuns {

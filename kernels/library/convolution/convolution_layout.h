@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/library/convolution/convolution_shape.h"
+#include "kernels/library/scratch.h"
 #include "kernels/tile/move.h"
 
 namespace kindling::library {
@@ -60,6 +61,30 @@ struct ConvolutionLayout {
         for (int64_t tap = 0; tap < std::min(kernel, stride); ++tap)
             if (tap * dilation % stride == phase) return true;
         return false;
+    }
+};
+
+/// The runs of all tiles of `columns` positions, over some rows of the images side by side. They are the same for all channels.
+struct PositionRuns {
+    Scratch<PositionRun> list;
+    Scratch<int64_t> begin; // of each tile's, and the end
+    int64_t tiles = 0;
+    /// place_of(image): where an image begins in the output.
+    template <class PlaceOf>
+    PositionRuns(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t rows, int64_t images, int64_t columns, PlaceOf place_of)
+        : list(l.places(s, rows) / l.cell + l.places(s, rows) / columns + 2), begin(l.places(s, rows) / columns + 2) {
+        const int64_t places = l.places(s, rows);
+        int64_t count = 0;
+        for (int64_t j = 0; j < places; j += columns) {
+            begin[tiles++] = count;
+            const int64_t stop = std::min(j + columns, places);
+            for (int64_t at = j / l.cell * l.cell; at < stop; at += l.cell) {
+                const int64_t from = std::max(at, j), length = std::min(at + s.out[2], stop) - from, image = at % l.pitch / l.cell;
+                if (length > 0 && image < images)
+                    list[count++] = {from - j, length, place_of(image) + at / l.pitch * s.out[2] + (from - at)};
+            }
+        }
+        begin[tiles] = count;
     }
 };
 

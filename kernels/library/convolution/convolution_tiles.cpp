@@ -85,35 +85,21 @@ bool run(const Shape& s, const BFloat16* input, const BFloat16* weight, const Li
     const int64_t blocks = (s.batch + abreast - 1) / abreast * s.groups, bands = (s.out[1] + layout.out_rows - 1) / layout.out_rows;
     const double work = static_cast<double>(steps * wide * s.out_channels) * static_cast<double>(layout.out_rows * s.out[2] * abreast);
     parallel_for(0, blocks * bands, std::max<int64_t>(1, static_cast<int64_t>(8e6 / (work + 1))), [&](int64_t begin, int64_t end) {
-        const int64_t size = pairs * layout.plane + 2 * wide,
-                      most = layout.places(s, layout.out_rows); // a tile reads behind the last place
+        const int64_t size = pairs * layout.plane + 2 * wide; // a tile reads behind the last place
         Scratch<uint32_t> copied(size);
-        Scratch<TilesRun> runs(most / layout.cell + most / wide + 2);
-        Scratch<int64_t> starts(most / wide + 2);
         clear(copied.data, size);
         for (int64_t task = begin; task < end; ++task) {
             hear_signals();
             const int64_t block = task / bands, first_row = task % bands * layout.out_rows, group = block % s.groups;
             const int64_t first = block / s.groups * abreast, images = std::min(abreast, s.batch - first);
-            const int64_t places = layout.places(s, std::min(layout.out_rows, s.out[1] - first_row));
-            int64_t tiles = 0, count = 0;
-            for (int64_t j = 0; j < places; j += wide) {
-                starts.data[tiles++] = count;
-                const int64_t stop = std::min(j + wide, places);
-                for (int64_t at = j / layout.cell * layout.cell; at < stop; at += layout.cell) {
-                    const int64_t from = std::max(at, j), length = std::min(at + s.out[2], stop) - from,
-                                  n = at % layout.pitch / layout.cell;
-                    if (length > 0 && n < images)
-                        runs.data[count++] = {from - j, length,
-                                              n * s.groups * s.out_channels * s.out_space + at / layout.pitch * s.out[2] + (from - at)};
-                }
-            }
-            starts.data[tiles] = count;
+            const PositionRuns runs(s, layout, std::min(layout.out_rows, s.out[1] - first_row), images, wide,
+                                    [&](int64_t n) { return n * s.groups * s.out_channels * s.out_space; });
             const int64_t image = first * s.groups + group;
             copy(s, layout, reinterpret_cast<const uint16_t*>(input) + image * s.in_channels * s.in_space, images, first_row, copied.data);
             auto* to = reinterpret_cast<uint16_t*>(output) + image * s.out_channels * s.out_space + first_row * s.out[2];
             convolve_tiles({weights + group * blocks_out * weights_size, s.out_channels, offsets.data, steps, copied.data, layout.plane,
-                            tiles, runs.data, starts.data, to, s.out_space, bias ? added.data + group * s.out_channels : nullptr});
+                            runs.tiles, runs.list.data, runs.begin.data, to, s.out_space,
+                            bias ? added.data + group * s.out_channels : nullptr});
         }
     });
     return true;

@@ -5,6 +5,8 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/library/convolution/convolution_isa.h"
+
 namespace kindling::library {
 
 constexpr int64_t tiles_channels = 32; // of the input at once, and of the output; positions too
@@ -25,11 +27,6 @@ struct PackedWeights {
     char* to;
 };
 
-/// Consecutive positions of a tile that are outputs: where they begin in the tile and in the output.
-struct TilesRun {
-    int64_t from, count, place;
-};
-
 struct TilesBlock {
     const char* weights;    // of all channels of the output
     int64_t channels;       // of the output
@@ -38,7 +35,7 @@ struct TilesBlock {
     const uint32_t* copied;
     int64_t plane; // pairs from one pair of channels to the next
     int64_t tiles; // of 32 positions
-    const TilesRun* runs;
+    const PositionRun* runs;
     const int64_t* begin; // the runs of tile t are [begin[t], begin[t + 1])
     uint16_t* out;
     int64_t out_channel;

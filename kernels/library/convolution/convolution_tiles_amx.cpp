@@ -3,20 +3,14 @@
 #include "kernels/library/convolution/convolution_tiles.h"
 
 #include "kernels/intrinsics.h"
+#include "kernels/library/amx.h"
 
 namespace kindling::library {
 namespace {
 
-constexpr int64_t side = 16, line = 64, wide = tiles_channels;
+constexpr int64_t wide = tiles_channels;
 
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 __mmask16 first(int64_t count) { return count >= side ? 0xFFFF : static_cast<__mmask16>((1 << count) - 1); }
-
-struct alignas(64) TileShapes {
-    uint8_t palette = 1, start = 0, none[14] = {};
-    uint16_t bytes[16] = {line, line, line, line, line, line, line, line};
-    uint8_t rows[16] = {side, side, side, side, side, side, side, side};
-};
 
 // Sixteen numbers of a row, as the low halves of 32 bits. No byte behind the last one is read.
 __m512i load_row(const uint16_t* from, int64_t count, int64_t stride) {
@@ -121,7 +115,7 @@ void convolve_tiles(const TilesBlock& b) {
         for (int64_t channel = 0; channel < b.channels; channel += wide) { // what a tile reads stays in the first cache
             const int64_t there = least(wide, b.channels - channel);
             sum(b, b.weights + channel / wide * b.steps * wide * line, b.copied + tile * wide, there > side, sums);
-            for (const TilesRun* run = b.runs + b.begin[tile]; run < b.runs + b.begin[tile + 1]; ++run)
+            for (const PositionRun* run = b.runs + b.begin[tile]; run < b.runs + b.begin[tile + 1]; ++run)
                 for (int64_t c = 0; c < there; ++c) {
                     const float* from = sums + c * wide + run->from;
                     uint16_t* to = b.out + (channel + c) * b.out_channel + run->place;

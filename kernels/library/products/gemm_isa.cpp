@@ -119,7 +119,7 @@ constexpr bool has_masks = false;
 /// As many lanes of a register as there are columns.
 template <class T> struct Lanes {
     uint32_t mask;
-    explicit Lanes(int64_t columns) : mask(columns >= Vec<T>::width ? ~0u : columns > 0 ? (1u << columns) - 1 : 0) {}
+    explicit Lanes(int64_t columns) : mask(first_lanes<T>(columns)) {}
     Vec<T> load(const T* from) const {
         if constexpr (has_masks) return Vec<T>::load(from, mask);
         else return Vec<T>::load(from);
@@ -297,27 +297,6 @@ template <class T> [[gnu::noinline, gnu::noclone]] void pack_a(T* to, const T* a
             }
         }
     }
-}
-
-// The first `count` numbers of a register, the others 0 and not read.
-template <class T> inline Vec<T> load_first(const T* from, int64_t count) {
-    if (count >= Vec<T>::width) return Vec<T>::load(from);
-#if defined(__AVX512F__)
-    const unsigned there = count > 0 ? (1u << count) - 1 : 0;
-    if constexpr (sizeof(T) == 4) return {_mm512_maskz_loadu_ps(static_cast<__mmask16>(there), from)};
-    else return {_mm512_maskz_loadu_pd(static_cast<__mmask8>(there), from)};
-#elif defined(__AVX2__)
-    if constexpr (sizeof(T) == 4) {
-        const __m256i place = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-        return {_mm256_maskload_ps(from, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), place))};
-    } else {
-        return {_mm256_maskload_pd(from, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)))};
-    }
-#else
-    T some[Vec<T>::width] = {};
-    for (int64_t l = 0; l < count; ++l) some[l] = from[l];
-    return Vec<T>::load(some);
-#endif
 }
 
 // Sixteen lanes as four sums: the first halving of `fold`, in registers.

@@ -8,18 +8,18 @@
 #include "kernels/library/products/gemm_tiles.h"
 
 #include "kernels/intrinsics.h"
+#include "kernels/library/amx.h"
 #include "kernels/library/isa_buffer.h"
 
 namespace kindling::library {
 namespace {
 
-constexpr int64_t side = 16, line = 64, tile_bytes = side * line; // rows of a tile, bytes of a row
-constexpr int64_t wide = 2 * side;                                // rows and columns of a block of four tiles
+constexpr int64_t tile_bytes = side * line;
+constexpr int64_t wide = 2 * side;     // rows and columns of a block of four tiles
 constexpr int64_t k_block = 1024;      // bytes along k: 32 rows of a stay in the first cache, panels of b are loaded past it
 constexpr int64_t depth = 4 * k_block; // bytes along k that are packed at once
 constexpr int64_t b_room = 1 << 20;    // bytes of packed b, half the second cache of all processors that have AMX
 
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t up(int64_t a, int64_t to) { return (a + to - 1) / to * to; }
 __mmask64 ones(int64_t count) { return count >= 64 ? ~__mmask64{0} : count <= 0 ? 0 : (__mmask64{1} << count) - 1; }
 
@@ -248,12 +248,6 @@ struct Block {
         if (c) c += part.c_row * item;
     }
 }
-
-struct alignas(64) TileShapes {
-    uint8_t palette = 1, start = 0, none[14] = {};
-    uint16_t bytes[16] = {line, line, line, line, line, line, line, line};
-    uint8_t rows[16] = {side, side, side, side, side, side, side, side};
-};
 
 } // namespace
 
