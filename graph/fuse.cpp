@@ -15,10 +15,10 @@ namespace {
 
 using Dims = SmallVector<int64_t, 8>;
 
-/// More operands than this would make a loop's streams evict one another.
-constexpr int most_operands = 28;
+/// More streams of memory than this would evict one another; neighbours in a cache line are one stream.
+constexpr int most_streams = 28, most_operands = max_loop_operands - 4;
 /// So few are streamed together as fast as apart, also where the loops share nothing.
-constexpr int few_operands = 10;
+constexpr int few_streams = 10;
 /// A row kernel goes over its row more than once and has one thread a row: neither is for a few very long rows.
 constexpr int64_t longest_row = 1 << 16, fewest_rows = 16;
 constexpr size_t most_nodes = 1500;
@@ -128,6 +128,35 @@ uint64_t finer(const Dims& sizes, uint64_t mask, const Dims& fine) {
     return result;
 }
 
+/// The bytes of one operand's elements: its offset, its strides, and one element.
+struct Extent {
+    int64_t offset, item;
+    const Dims &sizes, &strides;
+
+    /// Where they begin and end modulo `step`. Dimensions of which each stride is a multiple of it stay in place. False if they may
+    /// reach beyond the end.
+    bool within(int64_t step, int64_t& begin, int64_t& end) const {
+        begin = offset % step;
+        end = begin + item;
+        for (size_t d = 0; d < sizes.size(); d++)
+            if (strides[d] % step != 0) end += (sizes[d] - 1) * std::abs(strides[d]);
+        return end <= step;
+    }
+};
+
+/// Whether two operands in one memory have no byte in common, as `x[..., 0]` and `x[..., 1:]`: one ends before the other begins, or
+/// does so in every row.
+bool lie_apart(const Extent& a, const Extent& b) {
+    int64_t a_begin, a_end, b_begin, b_end;
+    auto apart_in = [&](int64_t step) {
+        return a.within(step, a_begin, a_end) && b.within(step, b_begin, b_end) && (a_end <= b_begin || b_end <= a_begin);
+    };
+    for (const Extent* each : {&a, &b})
+        for (int64_t stride : each->strides)
+            if (stride > each->item && apart_in(stride)) return true;
+    return apart_in(int64_t{1} << 62);
+}
+
 struct Access {
     int loop, operand;
 };
@@ -139,17 +168,18 @@ struct Group {
     std::vector<int> loops;
     bool alone = false, gone = false;
     size_t nodes = 0;
-    std::vector<Access> reads, writes; // of memory: what an earlier loop of the group computed is no read
+    std::vector<Access> reads, writes; // of memory, each once: what an earlier loop of the group computed is no read
     std::vector<int> slots;            // that it touches
     std::vector<int> stored;           // that it writes and that have to lie in memory, as far as is known
     bool in_place = false;
-    int operand_count() const { return static_cast<int>(reads.size() + stored.size()); }
+    int operands = 0, streams = 0; // what it reads and stores; neighbours in a cache line are one stream
 };
 bool has(const std::vector<int>& list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
 class Fusion {
 public:
-    explicit Fusion(const RecordedLoops& recorded) : recorded_(recorded), last_(recorded.wanted.size()) {}
+    explicit Fusion(const RecordedLoops& recorded)
+        : recorded_(recorded), in_parts_(recorded.wanted.size(), false), last_(recorded.wanted.size()) {}
 
     std::unique_ptr<Plan> run() {
         read_items();
@@ -172,6 +202,7 @@ private:
 
     void read_items() {
         items_.resize(recorded_.loops.size());
+        std::vector<const Operand*> seen(recorded_.wanted.size(), nullptr);
         for (size_t i = 0; i < items_.size(); i++) {
             const RecordedLoop& from = recorded_.loops[i];
             Item& to = items_[i];
@@ -200,6 +231,11 @@ private:
                     to.operands[static_cast<size_t>(k)].strides =
                         IntList(recorded_.operand(from, k).strides, static_cast<size_t>(from.ndim));
             }
+            for (const Operand& each : to.operands) {
+                const Operand*& other = seen[static_cast<size_t>(each.slot)];
+                if (!other) other = &each;
+                if (other->offset != each.offset) in_parts_[static_cast<size_t>(each.slot)] = true;
+            }
         }
     }
 
@@ -224,10 +260,26 @@ private:
                finer(item(a.loop).sizes, x.strides, fine) == finer(item(b.loop).sizes, y.strides, fine);
     }
 
-    /// What is known of a slot while loops are placed: who wrote it last, and the last group that reads it from memory.
+    /// How an access of a group lies to an operand of the same memory, over sizes that `fine` refines.
+    enum class Relation { Same, Apart, Clash };
+    Relation relate(Access a, const Operand& y, const Dims& y_sizes, const Dims& fine) const {
+        const Operand& x = operand(a);
+        const Dims& x_sizes = item(a.loop).sizes;
+        if (x.offset == y.offset)
+            return x.type == y.type && finer(x_sizes, x.strides, fine) == finer(y_sizes, y.strides, fine) ? Relation::Same
+                                                                                                          : Relation::Clash;
+        return lie_apart(extent(x, x_sizes), extent(y, y_sizes)) ? Relation::Apart : Relation::Clash;
+    }
+    static Extent extent(const Operand& x, const Dims& sizes) {
+        return {x.offset, static_cast<int64_t>(item_size(x.type)), sizes, x.strides};
+    }
+    bool are_apart(Access a, Access b) const {
+        return lie_apart(extent(operand(a), item(a.loop).sizes), extent(operand(b), item(b.loop).sizes));
+    }
+
+    /// The last groups that write a slot and that read it from memory.
     struct Last {
         int write_group = -1, read_group = -1;
-        Access write{-1, -1};
     };
 
     /// How a loop joins a group: the dimensions of both, and what it or the group becomes for that.
@@ -322,8 +374,7 @@ private:
         if (group.nodes + from.expression->nodes.size() > most_nodes) return false;
         uint64_t row = 0, group_row = 0;
         bool reads_it = false;
-        for (int k = from.output_count; k < from.operand_count(); k++)
-            reads_it |= last_[static_cast<size_t>(operand({i, k}).slot)].write_group == static_cast<int>(g);
+        for (int k = from.output_count; k < from.operand_count(); k++) reads_it |= is_written_by(group, operand({i, k}).slot);
         if (refine(group.sizes, mine.sizes, join.fine)) {
             row = finer(mine.sizes, mine.row | mine.reduced, join.fine),
             group_row = finer(group.sizes, group.row | group.reduced, join.fine);
@@ -344,41 +395,70 @@ private:
         }
         const bool rows = row || group_row;
         const Item& there = join.spreads ? join.spread : mine;
-        auto same = [&](Access a, int k) {
-            const Operand &x = operand(a), &y = there.operands[static_cast<size_t>(k)];
-            return x.slot == y.slot && x.offset == y.offset && x.type == y.type &&
-                   finer(item(a.loop).sizes, x.strides, join.fine) == finer(there.sizes, y.strides, join.fine);
-        };
         bool shares = false;
-        int fresh = 0;
+        int fresh = 0, fresh_streams = 0;
+        SmallVector<uint8_t, 32> computed(static_cast<size_t>(from.operand_count())); // in the group: no read of memory
         for (int k = 0; k < from.operand_count(); k++) {
-            const int slot = there.operands[static_cast<size_t>(k)].slot;
-            const bool writes = k < from.output_count, is_wanted = recorded_.wanted[static_cast<size_t>(slot)];
-            if (!has(group.slots, slot)) {
-                fresh += !writes || is_wanted;
-                continue;
+            const Operand& mine_there = there.operands[static_cast<size_t>(k)];
+            const int slot = mine_there.slot;
+            const bool writes = k < from.output_count;
+            computed[static_cast<size_t>(k)] = false;
+            const bool known = has(group.slots, slot);
+            shares |= known;
+            for (size_t w = 0; known && w < group.writes.size(); w++) {
+                if (operand(group.writes[w]).slot != slot) continue;
+                const Relation relation = relate(group.writes[w], mine_there, there.sizes, join.fine);
+                if (relation == Relation::Clash) return false;
+                computed[static_cast<size_t>(k)] |= relation == Relation::Same;
             }
-            shares = true;
-            const Last& last = last_[static_cast<size_t>(slot)];
-            if (last.write_group == static_cast<int>(g) && !same(last.write, k)) return false;
-            if (!writes) {
-                fresh += last.write_group != static_cast<int>(g) && !reads_the_same(group, {i, k});
-                continue;
-            }
-            fresh += is_wanted && !has(group.stored, slot);
             // Written after it was read: only where it was read element by element, and never in a row kernel.
-            for (const Access& read : group.reads)
-                if (operand(read).slot == slot && (rows || !same(read, k))) return false;
+            for (size_t r = 0; writes && known && r < group.reads.size(); r++) {
+                if (operand(group.reads[r]).slot != slot) continue;
+                const Relation relation = relate(group.reads[r], mine_there, there.sizes, join.fine);
+                if (relation == Relation::Clash || (rows && relation == Relation::Same)) return false;
+            }
+            if (writes ? computed[static_cast<size_t>(k)] || !is_likely_stored(group, slot)
+                       : computed[static_cast<size_t>(k)] || reads_the_same(group, {i, k}))
+                continue;
+            fresh++;
+            fresh_streams += !is_near(group.reads, operand({i, k})) && !is_near(group.writes, operand({i, k}));
         }
         for (int k = 0; k < from.output_count; k++)
             for (int r = from.output_count; r < from.operand_count(); r++) {
                 const Operand &to = there.operands[static_cast<size_t>(k)], &read = there.operands[static_cast<size_t>(r)];
-                if (to.slot != read.slot || last_[static_cast<size_t>(read.slot)].write_group == static_cast<int>(g)) continue;
-                if (rows || to.offset != read.offset || to.type != read.type || !(to.strides == read.strides)) return false;
+                if (to.slot != read.slot || computed[static_cast<size_t>(r)]) continue;
+                const bool same = to.offset == read.offset && to.type == read.type && to.strides == read.strides;
+                if (same ? rows : !lie_apart(extent(to, there.sizes), extent(read, there.sizes))) return false;
             }
         if (rows && group.in_place) return false;
-        if (group.operand_count() + fresh > most_operands) return false;
-        return shares || product(mine.sizes) <= small_loop || group.operand_count() + fresh <= few_operands;
+        const int streams = group.streams + fresh_streams;
+        if (streams > most_streams || group.operands + fresh > most_operands) return false;
+        return shares || product(mine.sizes) <= small_loop || streams <= few_streams;
+    }
+
+    /// Whether it lies in a cache line with one of them.
+    bool is_near(const std::vector<Access>& list, const Operand& mine) const {
+        for (const Access& each : list) {
+            const Operand& other = operand(each);
+            if (other.slot == mine.slot && std::abs(other.offset - mine.offset) < 64 && other.strides == mine.strides) return true;
+        }
+        return false;
+    }
+    /// What is written part by part is mostly read as a whole later.
+    bool is_likely_stored(const Group& group, int slot) const {
+        return recorded_.wanted[static_cast<size_t>(slot)] || in_parts_[static_cast<size_t>(slot)] || has(group.stored, slot);
+    }
+    void count_operands(Group& group) const {
+        std::vector<Access> counted;
+        group.operands = group.streams = 0;
+        auto count = [&](const Access& each) {
+            group.operands++;
+            group.streams += !is_near(counted, operand(each));
+            counted.push_back(each);
+        };
+        for (const Access& read : group.reads) count(read);
+        for (const Access& write : group.writes)
+            if (is_likely_stored(group, operand(write).slot)) count(write);
     }
 
     /// Whether the group has that operand already.
@@ -403,14 +483,30 @@ private:
         return true;
     }
 
-    void place(int i) {
+    /// The last group that a loop cannot run before.
+    int depends_on(int i) const {
         const RecordedLoop& from = loop(i);
         int first = 0;
         for (int k = 0; k < from.operand_count(); k++) {
-            const Last& last = last_[static_cast<size_t>(operand({i, k}).slot)];
-            first = std::max(first, last.write_group);
-            if (k < from.output_count) first = std::max(first, last.read_group);
+            const int slot = operand({i, k}).slot;
+            const bool writes = k < from.output_count;
+            const Last& last = last_[static_cast<size_t>(slot)];
+            auto clashes = [&](const std::vector<Access>& list) {
+                for (const Access& each : list)
+                    if (operand(each).slot == slot && !are_apart(each, {i, k})) return true;
+                return false;
+            };
+            for (int g = std::max(last.write_group, writes ? last.read_group : -1); g > first; g--) {
+                const Group& group = groups_[static_cast<size_t>(g)];
+                if (has(group.slots, slot) && (clashes(group.writes) || (writes && clashes(group.reads)))) first = g;
+            }
         }
+        return first;
+    }
+
+    void place(int i) {
+        const RecordedLoop& from = loop(i);
+        const int first = depends_on(i);
         Join join;
         size_t g = static_cast<size_t>(first);
         // After the last loop that it depends on, any group will do: those between write nothing that it touches.
@@ -446,14 +542,22 @@ private:
         group.loops.push_back(i);
         group.nodes += from.expression->nodes.size();
         auto touch = [](std::vector<int>& list, int slot) {
-            if (!has(list, slot)) list.push_back(slot);
+            const bool fresh = !has(list, slot);
+            if (fresh) list.push_back(slot);
+            return fresh;
+        };
+        auto known = [&](const std::vector<Access>& list, Access access) {
+            for (const Access& each : list)
+                if (operand(each).slot == operand(access).slot && same_places(each, access, group.sizes)) return true;
+            return false;
         };
         for (int k = from.output_count; k < from.operand_count(); k++) {
             const int slot = operand({i, k}).slot;
             Last& last = last_[static_cast<size_t>(slot)];
             touch(group.slots, slot);
-            if (last.write_group == static_cast<int>(g)) continue; // computed in the group
-            if (last.write_group >= 0) touch(groups_[static_cast<size_t>(last.write_group)].stored, slot);
+            if (known(group.writes, {i, k})) continue; // computed in the group
+            if (last.write_group >= 0)
+                if (Group& writer = groups_[static_cast<size_t>(last.write_group)]; touch(writer.stored, slot)) count_operands(writer);
             last.read_group = std::max(last.read_group, static_cast<int>(g));
             if (!reads_the_same(group, {i, k})) group.reads.push_back({i, k});
         }
@@ -461,11 +565,11 @@ private:
             const int slot = operand({i, k}).slot;
             touch(group.slots, slot);
             if (recorded_.wanted[static_cast<size_t>(slot)]) touch(group.stored, slot);
-            for (const Access& read : group.reads) group.in_place |= operand(read).slot == slot;
-            last_[static_cast<size_t>(slot)].write_group = static_cast<int>(g);
-            last_[static_cast<size_t>(slot)].write = {i, k};
-            group.writes.push_back({i, k});
+            for (const Access& read : group.reads) group.in_place |= operand(read).slot == slot && !are_apart(read, {i, k});
+            last_[static_cast<size_t>(slot)].write_group = std::max(last_[static_cast<size_t>(slot)].write_group, static_cast<int>(g));
+            if (!known(group.writes, {i, k})) group.writes.push_back({i, k});
         }
+        count_operands(group);
     }
 
     static uint64_t spread_mask(const Dims& sizes, uint64_t mask, const Dims& fine) { return finer(sizes, mask, fine); }
@@ -499,18 +603,15 @@ private:
                 for (const Access& read : to.reads)
                     if (operand(read).slot == slot) {
                         feeds = true;
-                        // The last write of the group is what is read.
-                        const Access* last = nullptr;
-                        for (const Access& each : from.writes)
-                            if (operand(each).slot == slot) last = &each;
-                        fits = fits && same_places(*last, read, fine);
+                        fits = fits && same_places(write, read, fine); // with several writes of a slot it stays in memory
                     }
             }
             // What it reads must still be there where the reduction runs.
             for (const Access& read : from.reads)
                 for (size_t other = g + 1; other <= r && fits; other++)
                     if (!groups_[other].gone && is_written_by(groups_[other], operand(read).slot)) fits = false;
-            if (!feeds || !fits || from.operand_count() + to.operand_count() > most_operands || from.nodes + to.nodes > most_nodes)
+            if (!feeds || !fits || from.streams + to.streams > most_streams || from.operands + to.operands > most_operands ||
+                from.nodes + to.nodes > most_nodes)
                 continue;
             to.reduced = finer(to.sizes, to.reduced, fine);
             to.row = finer(to.sizes, to.row, fine);
@@ -521,6 +622,7 @@ private:
                 if (!is_written_by(from, operand(read).slot)) reads.push_back(read);
             to.reads = reads;
             to.nodes += from.nodes;
+            count_operands(to);
             from.gone = true;
         }
     }
@@ -602,7 +704,7 @@ private:
             for (int k = from.output_count; k < from.operand_count(); k++) {
                 const Value* computed = nullptr;
                 for (const Value& value : values)
-                    if (operand(value.at).slot == operand({i, k}).slot) computed = &value;
+                    if (operand(value.at).slot == operand({i, k}).slot && same_places(value.at, {i, k}, group.sizes)) computed = &value;
                 if (computed) {
                     given.push_back(computed->symbol);
                     continue;
@@ -638,7 +740,9 @@ private:
             }
             for (int k = 0; k < from.output_count; k++) {
                 const Sym stored = Sym::convert(results[static_cast<size_t>(k)], operand({i, k}).type);
-                std::erase_if(values, [&](const Value& value) { return operand(value.at).slot == operand({i, k}).slot; });
+                std::erase_if(values, [&](const Value& value) {
+                    return operand(value.at).slot == operand({i, k}).slot && same_places(value.at, {i, k}, group.sizes);
+                });
                 values.push_back({{i, k}, stored});
             }
         }
@@ -648,7 +752,9 @@ private:
             // A copy of what is overwritten here would be read after that.
             if (const Node& node = builder->node(value.symbol.node()); node.primitive == Primitive::Input && builder == &map)
                 for (const Value& other : values)
-                    if (operand(other.at).slot == operand(inputs[static_cast<size_t>(node.index())]).slot) return Written::Apart;
+                    if (const Access input = inputs[static_cast<size_t>(node.index())];
+                        operand(other.at).slot == operand(input).slot && !are_apart(other.at, input))
+                        return Written::Apart;
             builder->output(value.symbol);
             stored.push_back(value.symbol.node());
             add_operand(step, value.at, group.sizes);
@@ -725,6 +831,7 @@ private:
     const RecordedLoops& recorded_;
     std::vector<Item> items_;
     std::unordered_map<int, Item> given_; // those that were changed to join a group, as they were
+    std::vector<uint8_t> in_parts_;       // for each slot: whether loops see it from different places on
     std::vector<Group> groups_;
     std::vector<Last> last_;
     std::vector<Operand> operands_; // of the step that is being written

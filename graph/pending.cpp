@@ -38,6 +38,12 @@ uint64_t hash_numbers(const std::vector<int64_t>& numbers) {
     return hash;
 }
 
+double now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 /// Anybody may write there without a call of ours.
 bool is_visible(const Storage& storage) {
     if (storage.shared || storage.exported.load(std::memory_order_relaxed)) return true;
@@ -276,19 +282,18 @@ void Pending::run_locked(bool at_end) {
         execute(*plan);
         return drop();
     }
-    ExplainedRun run{recorded_.loops.size(), plan->steps.size(), bytes_of(recorded_), bytes_of(*plan), 0, {},
-                     recorded_.to_string(),  plan->to_string()};
+    ExplainedRun run{recorded_.loops.size(), plan->steps.size(), bytes_of(recorded_), bytes_of(*plan), 0, {}, recorded_.to_string(), {}};
     if (!at_end && place_in_program) run.where = place_in_program();
-    timespec begin, end;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    execute(*plan);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    run.seconds = static_cast<double>(end.tv_sec - begin.tv_sec) + static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-9;
+    std::vector<double> seconds;
+    const double begin = now();
+    execute(*plan, &seconds);
+    run.seconds = now() - begin;
+    run.after = plan->to_string(seconds);
     explained->push_back(std::move(run));
     drop();
 }
 
-void Pending::execute(const Plan& plan) {
+void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
     Deaf deaf; // a handler of signals is Python code, which may need what is just being run
     std::vector<LoopOperand> operands;
     std::vector<Immediate> scalars;
@@ -302,7 +307,8 @@ void Pending::execute(const Plan& plan) {
                 const PlannedOperand& operand = step.operands[i];
                 Storage& storage = *slots_[static_cast<size_t>(operand.slot)].storage;
                 if (storage.state.load(std::memory_order_relaxed) & Storage::Unallocated) storage.allocate_now();
-                for (size_t k = 0; k < i && static_cast<int>(k) < step.output_count; k++) in_place |= step.operands[k].slot == operand.slot;
+                for (size_t k = 0; k < i && static_cast<int>(k) < step.output_count; k++)
+                    in_place |= step.operands[k].slot == operand.slot && step.operands[k].offset == operand.offset;
                 operands.push_back(
                     {static_cast<char*>(storage.memory) + operand.offset, operand.type, step.numbers.data() + operand.strides});
             }
@@ -323,7 +329,9 @@ void Pending::execute(const Plan& plan) {
             kernel.row = step.row;
             ran_count.fetch_add(1, std::memory_order_relaxed);
             Unlocked unlocked(step.size > 65536);
+            const double begin = seconds ? now() : 0;
             kindling::run(kernel);
+            if (seconds) seconds->push_back(now() - begin);
         } catch (...) {
             // What has not run is tried again by the next who needs it; but nothing is written in place a second time.
             std::vector<int> left;

@@ -86,7 +86,7 @@ protected:
     int64_t slot_of(Storage* storage, bool written);
     int64_t find(const Storage* storage) const;
     virtual void run_locked(bool at_end = false);
-    void execute(const Plan& plan);
+    void execute(const Plan& plan, std::vector<double>* seconds = nullptr);
     void keep(const std::vector<int>& loops);
     void drop();
     bool is_full();

@@ -36,7 +36,8 @@ struct Plan {
     std::vector<int64_t> key;
     uint64_t hash = 0;
     std::vector<PlannedLoop> steps;
-    std::string to_string() const;
+    /// With how long each loop took, where that is known.
+    std::string to_string(const std::vector<double>& seconds = {}) const;
 };
 
 /// Fuses. Loops whose results nobody wants are left out.

@@ -90,13 +90,14 @@ std::string RecordedLoops::to_string() const {
     return text + "\n";
 }
 
-std::string Plan::to_string() const {
+std::string Plan::to_string(const std::vector<double>& seconds) const {
     std::string text;
     for (size_t i = 0; i < steps.size(); i++) {
         const PlannedLoop& step = steps[i];
         text += head(i, step.numbers.data(), step.ndim, step.reduced, step.row);
         text += "    stands for";
         for (int loop : step.loops) text += " " + std::to_string(loop);
+        if (i < seconds.size()) text += "\n    took " + std::to_string(static_cast<int64_t>(seconds[i] * 1e6 + 0.5)) + " us";
         text += "\n";
         for (size_t k = 0; k < step.operands.size(); k++) {
             const PlannedOperand& each = step.operands[k];

@@ -270,6 +270,12 @@ void TileRunner::plan_rows(Reading reading, int64_t row) {
     }
 }
 
+bool TileRunner::gathers_rows() const {
+    for (int s = 0; s < stream_count_; s++)
+        if (streams_[s].mode == Stream::General) return true;
+    return false;
+}
+
 int64_t TileRunner::within_rows(int64_t n) const {
     if (!by_rows_) [[likely]]
         return n;
@@ -735,11 +741,15 @@ void run_range(const LoopKernel& kernel, const TileProgram& program, const LoopO
     for (int k = 0; k < outputs; k++)
         no_tiles &= may_be_direct[k] && streams[k].mode == Stream::Contiguous && (!past_cache[k] || runner.writes_past_cache());
     const int64_t most = no_tiles ? runner.longest() : runner.tile();
+    // Tiles end with a row where rows are short, so that an operand is one plane of whole rows, not a part of a row at each end.
+    const int64_t row = order.ndim ? order.sizes[order.ndim - 1] : 1;
+    const bool whole_rows = runner.gathers_rows() && row > 1 && row <= most / 4 && !runner.writes_past_cache();
     auto run_piece = [&](int64_t from_element, int64_t to_element) {
         for (int k = 0; k < outputs; k++) streams[k].seek(from_element);
         runner.seek(from_element);
         for (int64_t at = from_element; at < to_element;) {
             int64_t n = runner.within_rows(to_element - at < most ? to_element - at : most);
+            if (whole_rows && n == most) n -= (at + n) % row;
             for (int k = 0; k < outputs; k++)
                 direct[k] = may_be_direct[k] && (!past_cache[k] || runner.writes_past_cache()) &&
                                     (streams[k].direct(n) || (n == 1 && order.size == 1))

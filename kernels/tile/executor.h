@@ -45,6 +45,8 @@ public:
     /// How many of the next n elements may be run at once.
     int64_t within_rows(int64_t n) const;
     bool by_rows() const { return by_rows_; }
+    /// Whether an input is gathered row by row.
+    bool gathers_rows() const;
     void seek(int64_t flat);
     /// Loads the next n elements (at most tile() or longest()) and runs the steps. `direct` has a pointer per output,
     /// or null; the step of that output may write there.

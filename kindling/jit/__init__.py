@@ -21,7 +21,9 @@ def _check_ready(module):
 
 def script_method(fn):
     """Marks a method of a ScriptModule's class that is compiled when an object was made."""
-    fn._script_method = True
+    from kindling.jit._state import _enabled
+    if _enabled:
+        fn._script_method = True
     return fn
 
 
@@ -76,6 +78,9 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
 
     import kindling as torch
     from kindling.jit import _classes, _frontend
+    from kindling.jit._state import _enabled
+    if not _enabled:
+        return obj
     if optimize is not None:
         warnings.warn("`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead", FutureWarning, stacklevel=2)
     if builtins_isinstance(obj, _frontend.ScriptFunction_base()):

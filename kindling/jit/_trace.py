@@ -5,6 +5,7 @@ import warnings
 
 import kindling as torch
 from kindling import _C
+from kindling.jit._state import _enabled
 
 
 class TracingCheckError(Exception):
@@ -114,6 +115,8 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
     tensor([2., 4., 6.])
     """
     _deprecated("trace")
+    if not _enabled:
+        return func
     if optimize is not None:
         warnings.warn("`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead", FutureWarning,
                       stacklevel=2)
@@ -269,6 +272,8 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
     """
     global _trace_module_map
     _deprecated("trace_method")
+    if not _enabled:
+        return mod
     if optimize is not None:
         warnings.warn("`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead", FutureWarning,
                       stacklevel=2)

@@ -44,6 +44,14 @@ class Writer:
     def number(self):
         return self.draw.choice(["2", "0.5", "-1.25", "3", "1e-3", "0", "True"])
 
+    def part_by_part(self, a):
+        """A write to a part of a tensor, mostly from other parts of it."""
+        part = lambda: self.draw.choice(["[..., 0]", "[..., 1]", "[..., -1]", "[..., ::2]", "[..., 1::2]", "[..., 1:]", "[..., :-1]", "[1:]", "[:-1]", "[0]", "[1::2]",
+                                         "[..., ::3]", "[..., 2::4]", "[..., 1:-1]", "[1:, ..., 1:]", "[:-1, ..., :-1]", "[..., :2]", "[..., 2:4]", ""])
+        one, other, third = part(), part(), part()
+        self.say(self.draw.choice([f"{a}{one} = {a}{other} * 0.5", f"{a}{one} = {a}{other} + {a}{third}", f"{a}{one} += {a}{other}", f"{a}{one} = {self.number()}",
+                                   f"{a}{one} = {a}{one} - {a}{other} * {a}{third}", f"{a}{one} *= {a}{one}"]))
+
     def leaf(self):
         draw = self.draw
         shape = draw.choice(SHAPES)
@@ -86,6 +94,9 @@ class Writer:
                                         f"{a}.unflatten(0, (-1, {a}.shape[0]))", f"{a}.repeat({a}.shape[-1] // 2, *[1] * ({a}.dim() - 1))", f"{a}.expand_as({b})",
                                         f"{a} if {a}.size(0) > 3 else {a} * 2", f"{a}.chunk(2, -1)[0]", f"{a}[:{a}.shape[0] - 1]", f"torch.zeros({a}.shape) + {a}",
                                         f"torch.arange({a}.size(-1)) * {a}.shape[0]", f"{a}.new_full({a}.shape[:1], {a}.shape[0] % 3)"]))
+        elif kind < 67 and draw.random() < 0.5:
+            for _ in range(draw.randint(1, 8)):
+                self.part_by_part(a)
         elif kind < 73:
             self.say(draw.choice([f"{a}.add_({b})", f"{a}.mul_({self.number()})", f"{a}.copy_({b})", f"{a}.zero_()", f"{a}.fill_({self.number()})", f"{a}.relu_()",
                                   f"{a}.sub_({b}, alpha=2)", f"{a}[..., 0] = {self.number()}", f"{a}[1:] = {b}", f"{a}[0] += 1", f"{a}.clamp_(-1, 1)", f"{a}.sigmoid_()",
@@ -186,8 +197,11 @@ def run(lines, deferred):
 
 def facts(value):
     if isinstance(value, torch.Tensor):
-        grad = value.grad if value.is_leaf else None
-        return (str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad, version(value), bits(value), None if grad is None else facts(grad))
+        try:
+            grad = value.grad if value.is_leaf else None
+        except RuntimeError as error:   # one of several views of a base that was written
+            grad = str(error)
+        return (str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad, version(value), bits(value), grad if grad is None or isinstance(grad, str) else facts(grad))
     if isinstance(value, (list, tuple)):
         return [facts(each) for each in value]
     if type(value).__name__ == "ndarray":

@@ -85,6 +85,35 @@ def test_several_results_of_one_loop():
     assert (recorded, ran) == (4, 1) and torch.equal(a, x * 2 + 1) and torch.equal(b, x.exp() - 1)
 
 
+def recurrence(x):
+    for i in range(1, x.shape[1]):
+        x[:, i] -= x[:, i - 1] * 0.5
+    return x
+
+
+def halves(x, y):
+    y[..., 0] = x.exp()
+    y[..., 1] = y[..., 0] * 2
+    y[..., 2:] = x[..., None] + y[..., 1, None]
+    return y
+
+
+def differences(x):
+    x[:, 1:-1] = x[:, 2:] - x[:, :-2]       # every element is read by two others: no loop of its own may come before it
+    x[1:] = x[1:] + x[:-1]
+    return x
+
+
+@pytest.mark.parametrize("function, shapes, recorded, most", [(recurrence, [(40, 8)], 14, 1), (halves, [(20, 30), (20, 30, 5)], 5, 2),
+                                                              (differences, [(40, 8)], 4, 4)])
+def test_parts_of_one_memory(function, shapes, recorded, most):
+    """Parts that have no element in common are as different memories."""
+    given = [torch.randn(shape) for shape in shapes]
+    expected = function(*[each.clone() for each in given])
+    result, found, ran = counted(function, *[each.clone() for each in given])
+    assert torch.equal(result, expected) and found >= recorded and ran <= most, (found, ran)
+
+
 def test_products_run_at_the_call():
     x, w = torch.randn(8, 16), torch.randn(16, 4)
     result, recorded, ran = counted(lambda x, w: ((x * 2 + 1) @ w).relu() * 3, x, w)
@@ -388,7 +417,7 @@ def test_explain():
     assert (told.recorded, told.ran) == (6, 3) and len(told.runs) == 2
     line = program.__code__.co_firstlineno + 2
     assert told.runs[0].where == f"{__file__}:{line}" and told.runs[1].where is None
-    assert told.runs[0].bytes_apart > told.runs[0].bytes_fused and "Exp" in str(told) and torch.equal(told.result, program(torch.ones(4, 5)))
+    assert told.runs[0].bytes_apart > told.runs[0].bytes_fused and "Exp" in str(told) and " us\n" in str(told) and torch.equal(told.result, program(torch.ones(4, 5)))
 
 
 def test_deferred_is_a_context():

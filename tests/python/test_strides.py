@@ -61,6 +61,24 @@ def test_many_dimensions():
     same(a[::2, :, 1:4, ::2] * b[:, :, ::2], (a[::2, :, 1:4, ::2].contiguous() * b[:, :, ::2].contiguous()))
 
 
+@pytest.mark.parametrize("dtype", [kindling.float32, kindling.float64, kindling.int16])
+def test_short_rows_of_sparse_elements(dtype):
+    """Rows shorter than a vector and longer ones; nothing behind the last element is written, and reading stops there."""
+    rows = 129
+    for width in [*range(1, 36), 64, 100]:
+        for step in (2, 3, 4, 5):
+            for first in (0, step - 1):
+                base = numbers(first + (rows * width - 1) * step + 1, dtype=dtype)
+                x = base.as_strided((rows, width), (width * step, step), first)
+                flat = kindling.tensor(base.tolist()[first::step], dtype=dtype).reshape(rows, width)
+                same(x.contiguous(), flat)
+                same(x + x, flat + flat)
+        target = kindling.zeros(rows, width, 4, dtype=dtype)
+        target[..., 1] = x + 1
+        same(target[..., 1], x + 1)
+        assert not target[..., 0].any() and not target[..., 2:].any()
+
+
 @pytest.mark.parametrize("size", [0, 1, 15, 63, 64, 65, 511, 512, 513, 1023, 4099, 70001])
 def test_copies_of_any_offset(size):
     base = numbers(size + 200, dtype=kindling.uint8)

@@ -1,6 +1,9 @@
 """``torch.jit.trace``: programs, values, gradients, warnings and errors, beside PyTorch's."""
 
+import os
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy
@@ -541,3 +544,31 @@ def test_gradients_inside_of_a_trace():
             return module.autograd.grad((x * x * 3).sum(), x)[0] * 2
         program = quietly(module.jit.trace, run, given(module, x3, True), check_trace=False)
         assert program(given(module, x3 + 1, True)).shape == (3,)
+
+
+@pytest.mark.parametrize("setting", ["0", "no", "1v", "0v", "maybe"])
+def test_pytorch_jit(setting, tmp_path):
+    """Without the JIT, what is to be compiled or traced comes back as it is."""
+    code = """
+import {0} as torch, warnings
+warnings.simplefilter("ignore")
+def f(x):
+    return x + 1
+net = torch.nn.ReLU()
+try:
+    print(torch.jit.script(f) is f, torch.jit.script(net) is net, torch.jit.trace(f, torch.ones(2)) is f,
+          torch.jit.trace(net, torch.ones(2)) is net, torch.jit.trace_module(net, {{"forward": torch.ones(2)}}) is net)
+    torch.jit._state.enable()
+    print(torch.jit.script(f) is f)
+    torch.jit._state.disable()
+    print(torch.jit.script(f) is f)
+except ValueError as error:
+    print(error)
+"""
+    said = []
+    for module in ("torch", "kindling"):
+        program = tmp_path / f"with_{module}.py"
+        program.write_text(code.format(module))
+        done = subprocess.run([sys.executable, program], capture_output=True, text=True, env={**os.environ, "PYTORCH_JIT": setting})
+        said.append(done.stdout.splitlines()[-4 if setting.endswith("v") else -3:] if done.returncode == 0 else [done.stderr.splitlines()[-1].split(": ")[-1]])
+    assert said[0] == ([said[1][0]] if setting == "maybe" else said[1]) and said[1]     # PyTorch says it when it is imported
