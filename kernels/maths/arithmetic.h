@@ -51,11 +51,11 @@ KINDLING_OPERATION(ShlOp, (V a, V b) { return choose(bits_of(b) < 64u, a << (b &
 KINDLING_OPERATION(ShrOp, (V a, V b) { return choose(bits_of(b) < 64u, a >> (b & 63), std::is_signed_v<Item<V>> ? a >> 63 : V{}); })
 #undef KINDLING_OPERATION
 
-/// The bits of the float32 that a bfloat16 of x widens to.
-template <class V> KINDLING_INLINE Bits<V> rounded_to_bfloat16(const V& x) {
+/// The bits of x as a bfloat16, and of the float32 that this widens to.
+template <class V> KINDLING_INLINE Bits<V> bfloat16_bits(const V& x) {
     Bits<V> word = bits_of(x);
-    Bits<V> rounded = word + 0x7FFF + (word >> 16 & 1);
-    return choose(x != x, all<Bits<V>>(0x7FC00000u), rounded & 0xFFFF0000);
+    return choose(x != x, all<Bits<V>>(0x7FC0u), (word + 0x7FFF + (word >> 16 & 1)) >> 16);
 }
+template <class V> KINDLING_INLINE Bits<V> rounded_to_bfloat16(const V& x) { return bfloat16_bits(x) << 16; }
 
 } // namespace kindling::KINDLING_ISA_NAMESPACE

@@ -314,7 +314,7 @@ private:
         case TileMove::BFloat16ToFloat: return (Recorded<uint32_t>(raw(slot), nullptr) << 16u).lane;
         case TileMove::FloatToHalf: return lanes_.to_half(raw(slot));
         case TileMove::RoundHalf: return lanes_.half_round_trip(raw(slot));
-        case TileMove::FloatToBFloat16: return (rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)) >> 16u).lane;
+        case TileMove::FloatToBFloat16: return bfloat16_bits(Recorded<float>(raw(slot), nullptr)).lane;
         case TileMove::RoundBFloat16: return rounded_to_bfloat16(Recorded<float>(raw(slot), nullptr)).lane;
         default: return none; // eight-bit dtypes stay with tiles
         }

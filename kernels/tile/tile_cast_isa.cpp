@@ -212,7 +212,7 @@ KINDLING_INLINE H float_to_half(const F& x) {
 #endif
 }
 KINDLING_INLINE F bfloat16_to_float(const H& x) { return bit_cast<F>(convert<uint32_t>(x) << 16); }
-KINDLING_INLINE H float_to_bfloat16(const F& x) { return convert<uint16_t>(rounded_to_bfloat16(x) >> 16); }
+KINDLING_INLINE H float_to_bfloat16(const F& x) { return convert<uint16_t>(bfloat16_bits(x)); }
 
 void move_half_to_float(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
     loop1<float, uint16_t>([](auto x) { return half_to_float(x); }, out, a, n);
@@ -229,7 +229,7 @@ void move_float_to_bfloat16(void* out, const void* a, const void*, const void*, 
     auto* to = static_cast<uint16_t*>(out);
     const auto* from = static_cast<const float*>(a);
     for (; n >= 16; n -= 16, to += 16, from += 16) {
-        const W low = rounded_to_bfloat16(load<F>(from)) >> 16, high = rounded_to_bfloat16(load<F>(from + 8)) >> 16;
+        const W low = bfloat16_bits(load<F>(from)), high = bfloat16_bits(load<F>(from + 8));
         store(to, _mm256_permute4x64_epi64(_mm256_packus_epi32(bit_cast<__m256i>(low), bit_cast<__m256i>(high)), 0xD8));
     }
     out = to, a = from;

@@ -136,8 +136,12 @@ template <class T> struct Direct {
                             p ? nullptr : packed, sums + tile * size);
             }
         }
-        for (int64_t run = 0; run < count; ++run)
-            steps.turn(to + o * step + spots[tiles * runs + run], step, sums + run * length * columns, columns, length, there);
+        // Runs that follow each other in the output are transposed together: most are no multiple of a vector long.
+        const int64_t* places = spots + tiles * runs;
+        for (int64_t run = 0, joined = 1; run < count; run += joined, joined = 1) {
+            while (run + joined < count && joined < 16 && places[run + joined] == places[run] + joined * length) joined++;
+            steps.turn(to + o * step + places[run], step, sums + run * length * columns, columns, joined * length, there);
+        }
     }
     int64_t size_of(const ConvolutionLayout& l) const { return s.in_channels * l.plane + columns + l.columns - l.cell; }
     /// True if there are many weights for few positions, and all positions fit at once.
