@@ -106,3 +106,11 @@ def test_wrong_sizes():
         layer(kindling.ones(2, 3, 3))
     with pytest.raises(RuntimeError, match="sequence length to be larger than 0"):
         layer(kindling.ones(0, 3, 4))
+
+
+@pytest.mark.parametrize("layers", [-1, -2**63, 2**62, 2**63 - 1])
+def test_impossible_numbers_of_layers(layers):
+    for module in (reference, kindling):
+        weights = [module.randn(15, 4), module.randn(15, 5), module.randn(15), module.randn(15)]
+        with pytest.raises(RuntimeError, match="Expected more hidden states in stacked_rnn"):
+            module.gru(module.randn(2, 3, 4), module.zeros(1, 3, 5), weights, True, layers, 0.0, False, False, False)

@@ -1,8 +1,8 @@
 // kernels/library/convolution/convolution_direct.cpp: convolution without an unrolled input. The input is copied once, with its
 // padding, rows and columns sorted by their phase in the stride. Each tap then reads the inputs of a run of outputs
-// contiguously, at a fixed offset. Runs continue over the ends of rows: the few positions between two rows are computed
-// too, and dropped. Small images lie side by side, so that runs continue from one to the next.
-// Compiled for size.
+// contiguously, at a fixed offset. Rows that are a whole number of registers are read register by register. Runs over others continue
+// over the ends of rows: the few positions between two rows are computed too, and dropped. Small images lie side by side, so that runs
+// continue from one to the next. Compiled for size.
 #include <algorithm>
 #include <limits>
 
@@ -52,8 +52,9 @@ template <class T> struct Direct {
     const Weights& lie;
     const T* bias;
     const DirectSteps<T>& steps = direct_steps<T>();
-    static constexpr int64_t room = 96 << 10;                // elements of a copy
-    static constexpr double copied_cost = 64, read_cost = 8; // products in the time it takes to copy an element, or to read a weight
+    static constexpr int64_t room = 96 << 10; // elements of a copy
+    /// Products in the time it takes to copy an element, to read a weight, to transpose a result.
+    static constexpr double copied_cost = 64, read_cost = 8, turned_cost = 12;
     const int64_t k = s.in_channels * s.taps, unit = steps.tile.rows, columns = steps.tile.columns;
     int64_t abreast = 1; // images side by side
     ConvolutionLayout layout{s, s.in_channels, room};
@@ -76,6 +77,7 @@ template <class T> struct Direct {
             const int64_t blocks = (s.batch + images - 1) / images;
             if ((s.batch + blocks - 1) / blocks != images) continue; // as many blocks with fewer images
             ConvolutionLayout some(s, s.in_channels, room, images);
+            if (s.out[2] % (columns / 2) == 0) some.lanes = columns / 2;
             for (int64_t rows = some.most; rows > 0; --rows) {
                 const int64_t bands = (s.out[1] + rows - 1) / rows;
                 rows = (s.out[1] + bands - 1) / bands; // the fewest for so many bands
@@ -106,7 +108,11 @@ template <class T> struct Direct {
             if (!runs.add || s.out[2] < runs.length) continue;
             const double tiles = static_cast<double>(tiles_of(runs, together)) * runs.length * runs.runs;
             const double weights = blocks == 1 ? 0 : static_cast<double>(over * k) * read_cost;
-            const double cost = narrow_cost(some, blocks, tiles * static_cast<double>(over * k), weights);
+            // Where images lie 4 KB apart, lines of their channels evict one another.
+            const int64_t page = depth.out * s.out_space * static_cast<int64_t>(sizeof(T)) % 4096;
+            const double turned =
+                static_cast<double>(together * s.out_channels * s.out_space) * (page == 0 ? 4 * turned_cost : turned_cost);
+            const double cost = narrow_cost(some, blocks, tiles * static_cast<double>(over * k) + turned, weights);
             if (cost < least) least = cost, narrow = &runs, layout = some, abreast = together, once = false;
         }
     }
@@ -210,20 +216,21 @@ template <class T> struct Direct {
         return (image / depth.out * s.groups + group) * s.out_channels * depth.out * s.out_space + image % depth.out * s.out_space;
     }
     /// The sums of a tile of `some` channels over channels and taps [p, p + count), added to those before.
-    void add(const T* packed, const T* copied, int64_t some, int64_t j, int64_t p, int64_t count, const T* before, T* to,
+    void add(const T* packed, const T* copied, int64_t some, const int64_t* spots, int64_t p, int64_t count, const T* before, T* to,
              int64_t step) const {
         const int which = some == 3 * unit ? 2 : some == unit ? 0 : 1;
-        steps.rows[which](count, packed + some + p * some, copied + j, offsets.data + p, p ? nullptr : packed, before, to, step);
+        steps.rows[which](count, packed + some + p * some, copied + spots[0], spots[1] - spots[0], offsets.data + p, p ? nullptr : packed,
+                          before, to, step);
     }
     /// The last sums of a tile of `all` channels from o. A tile that is one run is written where it belongs, another by way of
     /// `sums`.
-    void finish(const T* packed, const T* copied, int64_t o, int64_t all, int64_t j, int64_t p, T* sums, const PositionRun* run,
+    void finish(const T* packed, const T* copied, int64_t o, int64_t all, const int64_t* spots, int64_t p, T* sums, const PositionRun* run,
                 const PositionRun* end, T* to) const {
         const int64_t there = std::min(all, s.out_channels - o), step = depth.out * s.out_space;
         to += o * step;
         if (end - run == 1 && run->count == columns && there == all)
-            return add(packed, copied, all, j, p, k - p, sums, to + run->place, step);
-        add(packed, copied, all, j, p, k - p, sums, sums, columns);
+            return add(packed, copied, all, spots, p, k - p, sums, to + run->place, step);
+        add(packed, copied, all, spots, p, k - p, sums, sums, columns);
         for (; run < end; ++run) steps.put(there, run->count, sums + run->from, to + run->place, step);
     }
     /// Sums of `tiles`, for so many channels of the output, wait here between parts of the sums.
@@ -242,8 +249,9 @@ template <class T> struct Direct {
             const auto tile = [&](int64_t o, int64_t some, int64_t j, const int64_t* run) {
                 T* sums = deep < k ? waiting + j * channels + (o - o_begin) * columns : here;
                 const T* weights = packed + (o - o_begin) * (k + 1);
-                if (p + count == k) finish(weights, copied, o, some, j, p, sums, runs.list.data + run[0], runs.list.data + run[1], to);
-                else add(weights, copied, some, j, p, count, sums, sums, columns);
+                const int64_t* spots = runs.spots.data + j / columns * 2;
+                if (p + count == k) finish(weights, copied, o, some, spots, p, sums, runs.list.data + run[0], runs.list.data + run[1], to);
+                else add(weights, copied, some, spots, p, count, sums, sums, columns);
             };
             // The inner loop is over the smaller of the weights and the positions, since that is read again and again.
             if (channels >= places) {

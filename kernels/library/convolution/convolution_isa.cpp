@@ -314,7 +314,8 @@ template <class T> constexpr ConvolutionTile tile_of() {
 }
 
 template <class T, int R>
-void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, const T* before, T* to, int64_t to_step) {
+void direct(int64_t k, const T* a, const T* from, int64_t second, const int64_t* offsets, const T* bias, const T* before, T* to,
+            int64_t to_step) {
     using V = Vec<T>;
     constexpr int W = V::width;
     V low[R], high[R];
@@ -325,8 +326,9 @@ void direct(int64_t k, const T* a, const T* from, const int64_t* offsets, const 
     }
     for (int64_t p = 0; p < k; ++p, a += R) {
         const T* b = from + offsets[p];
-        V b0 = V::load(b), b1 = V::load(b + W);
-        if (p < R) __builtin_prefetch(to + p * to_step, 1); // one at a time: each row is in another page
+        V b0 = V::load(b), b1 = V::load(b + second);
+        if (p < R) __builtin_prefetch(to + p * to_step, 1);
+        else if (p < 2 * R) __builtin_prefetch(to + (p - R) * to_step + W, 1); // one at a time: each row is in another page
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
             V factor = V::all(a[i]);

@@ -90,9 +90,10 @@ template <class T> struct DirectRuns {
 
 template <class T> struct DirectSteps {
     ConvolutionTile tile;
-    /// to[row * to_step + column] = bias[row] + the sum over p < k of a[p][row] * from[offsets[p] + column]. Without bias it
-    /// goes on from the sums `before`, whose rows are `tile.columns` apart.
-    void (*rows[3])(int64_t k, const T* a, const T* from, const int64_t* offsets, const T* bias, const T* before, T* to, int64_t to_step);
+    /// to[row * to_step + column] = bias[row] + the sum over p < k of a[p][row] * from[offsets[p] + column], where the second half of
+    /// the columns begins at `from + second`. Without bias it goes on from the sums `before`, whose rows are `tile.columns` apart.
+    void (*rows[3])(int64_t k, const T* a, const T* from, int64_t second, const int64_t* offsets, const T* bias, const T* before, T* to,
+                    int64_t to_step);
     /// sums[channel][tap] = the sum over p < count, and over the samples, of grad[channel * grad_step + p] *
     /// from[offsets[tap] + p]; count is a multiple of 64 bytes.
     void (*products)(const ConvolutionSamples& samples, int64_t count, const T* grad, int64_t grad_step, const T* from,

@@ -153,7 +153,7 @@ void add_part(const WeightGradient& w, const Part& part, int64_t count, const fl
                 for (int64_t t = 0; t < w.tiles; ++t, to += tile)
                     w.steps.rows[w.rows_of(block) / w.unit - 1](
                         std::min(at_once, count - p), g + g_places * w.channel_of(block) + p * w.rows_of(block),
-                        x + w.offset_of(run) + t * w.lanes, offsets + p, p ? nullptr : zeros, to, to, w.lanes);
+                        x + w.offset_of(run) + t * w.lanes, w.lanes / 2, offsets + p, p ? nullptr : zeros, to, to, w.lanes);
     }
     for (int64_t b = 0; b < blocks; ++b) {
         const int64_t o = w.channel_of(part.block + b), rows = std::min(w.rows_of(part.block + b), s.out_channels - o);
