@@ -783,10 +783,13 @@ void run_pointwise(const LoopKernel& kernel) {
     RunArena arena;
     LoopOrder order = order_dims(kernel, ~uint64_t{0}, true, arena);
     if (order.size == 0) return;
-    if (program.one_step && !native_always()) {
-        merge_dims(order, 0, order.ndim, kernel);
-        if (run_one_step(kernel, program, order)) return;
-    }
+    LoopOrder merged = order; // tiles keep the dimensions as they are, since operands may be merged further apart from one another
+    merged.sizes = arena.take<int64_t>(order.ndim + 1), merged.dims = arena.take<int>(order.ndim + 1);
+    std::memcpy(merged.sizes, order.sizes, static_cast<size_t>(order.ndim) * sizeof *order.sizes);
+    std::memcpy(merged.dims, order.dims, static_cast<size_t>(order.ndim) * sizeof *order.dims);
+    merge_dims(merged, 0, merged.ndim, kernel);
+    if (program.one_step && !native_always() && run_one_step(kernel, program, merged)) return;
+    if (run_short_rows(kernel, program, merged)) return;
     int64_t grain = parallel_elements / (1 + static_cast<int64_t>(program.steps.size()) / 4) & ~int64_t{63};
     if (grain == 0) grain = 64;
     int64_t bytes = 0;

@@ -61,7 +61,7 @@ struct NativeVariant {
     NativeKernel* kernel; // null: there is no native form
     std::vector<uint8_t> repeated;
     std::vector<uint8_t> combines; // one per output, if they are reduced
-    int rows;                      // how many are merged into lanes at once; 0: none
+    int rows;                      // how many are merged into lanes at once; 0: none; short_rows: none, but several run at a call
 };
 struct NativeRowVariant {
     NativeRowVariant* next;
@@ -89,6 +89,7 @@ constexpr int64_t worth = 1 << 21; // elements times steps, after which compilin
 constexpr int64_t call_work = 64;  // the cost of a call, in elements
 constexpr size_t cache_bytes = 8 << 20, cache_kernels = 1024, live_bytes = 64 << 20;
 constexpr int most_variants = 8;
+constexpr int short_rows = -1;
 
 Mode mode() {
     uint8_t have = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
@@ -452,8 +453,9 @@ static bool writes_past_cache(const TileProgram& program, const uint8_t* repeate
 static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int64_t elements,
                                        int rows = 0) {
     const Mode how = mode();
-    if (how == Mode::Off || (program.steps.empty() && !rows) || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
-    if (how == Mode::Worth && program.steps.size() < 2 && !folds && !writes_past_cache(program, repeated)) return nullptr;
+    if (how == Mode::Off || (program.steps.empty() && rows <= 0) || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
+    if (how == Mode::Worth && program.steps.size() < 2 && !folds && rows != short_rows && !writes_past_cache(program, repeated))
+        return nullptr;
     NativeState* state = state_of(program);
     if (const NativeVariant* variant = variant_of(*state, program, repeated, folds, rows)) return variant->kernel;
     if (!has_proved_worth(*state, program, elements, how, folds != nullptr)) return nullptr;
@@ -474,7 +476,7 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
             for (size_t k = 0; k < program.outputs.size(); k++) variant->combines.push_back(static_cast<uint8_t>(folds[k].combine));
             variant->kernel = cached_kernel(folded, all_repeated.data(), rows > 0 ? Over::PartialRows : Over::Rows, {}, kernels);
         } else {
-            variant->kernel = cached_kernel(program, repeated, Over::Elements, {}, kernels);
+            variant->kernel = cached_kernel(program, repeated, rows == short_rows ? Over::PartialRows : Over::Elements, {}, kernels);
         }
     } catch (...) {
         delete variant;
@@ -487,6 +489,9 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
 
 const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
     return find_kernel(program, repeated, nullptr, elements);
+}
+const NativeKernel* find_native_short_rows(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
+    return find_kernel(program, repeated, nullptr, elements, short_rows);
 }
 static bool have_lanes(const TileProgram& program, const NativeFold* folds) {
     for (size_t k = 0; k < program.outputs.size(); k++)

@@ -29,6 +29,9 @@ inline size_t native_pointers(size_t slots) { return 2 * slots + 1; }
 /// begins a block (kernels/reductions/fold.h). The result of reduction k is written at `folded` + fold_result_bytes * k.
 void run_native(const NativeKernel& kernel, char** pointers, int64_t n, char* frame, char* folded = nullptr);
 int64_t native_fold_elements();
+/// Code for some rows at a call (run_native_rows), with a masked remainder where that is possible. Values repeated along a row that have 4
+/// or 8 bytes are broadcast from their memory: one element is read.
+const NativeKernel* find_native_short_rows(const TileProgram& program, const uint8_t* repeated, int64_t elements);
 /// The same for some rows of n elements. Each has its own pointers, one row's after the other's. The result of
 /// reduction k in row r is written at `folded` + fold_result_bytes * (k * most_native_rows + r). `frame` has the bytes
 /// for so many rows.

@@ -340,12 +340,15 @@ import hashlib, kindling as k
 k.manual_seed(0)
 F, digest = k.nn.functional, hashlib.sha256()
 for dtype in (k.float32, k.float64, k.bfloat16):
-    for rows, n in ((1, 1024), (37, 16), (41, 100), (19, 255), (7, 256), (3, 1000), (9, 1024), (2, 4096), (3, 4100)):
+    for rows, n in ((1, 1024), (50, 9), (33, 49), (37, 16), (41, 100), (19, 255), (7, 256), (3, 1000), (9, 1024), (2, 4096), (3, 4100)):
         x = (k.randn(2, rows, n + 3) * 3).to(dtype)
         for y in (x[0, :, :n], x[:, ::2, 1:n + 1], x[:, :1, :n].expand(2, rows, n)):
             t = k.arange(y[..., 0].numel()) % n
             for z in (y.softmax(-1), y.log_softmax(-1), F.layer_norm(y, (n,), x[0, 0, :n], x[0, 0, 3:]), F.rms_norm(y, (n,)),
-                      F.cross_entropy(y.reshape(-1, n), t, reduction="none")):
+                      F.cross_entropy(y.reshape(-1, n), t, reduction="none"),
+                      # numbers that hold for a row, short rows
+                      (y - y[..., 2:3]) * y[..., 5:6] + y, y * y[..., 1:2], y.clone().sub_(y[..., :1]), k.where(y > y[..., 3:4], y[..., :1], y),
+                      (y * 2 + y[..., :1, :]).abs(), y.double() * y[..., 4:5].float()):
                 digest.update(z.double().contiguous().numpy().tobytes())
 print(digest.hexdigest())
 """

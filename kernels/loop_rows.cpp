@@ -1,0 +1,148 @@
+// kernels/loop_rows.cpp: pointwise loops over short rows by machine code that takes several rows at a call. Numbers that hold for a
+// row are broadcast where they lie, and the remainder of a row is masked.
+// Compiled for size.
+#include <cstring>
+
+#include "kernels/tile/executor.h"
+
+namespace kindling {
+namespace {
+
+/// An operand's elements in the present row, and how far the next row is.
+struct Cursor {
+    int16_t slot;
+    char* at;
+    const int64_t* strides; // of the dimensions of `order`
+};
+
+/// Moves cursors to a row, and on to those after it.
+class Rows {
+public:
+    Rows(const LoopOrder& order, Cursor* cursors, int count, int64_t row, RunArena& arena)
+        : sizes_(order.sizes), inner_(order.ndim - 2), cursors_(cursors), count_(count), place_(arena.take<int64_t>(order.ndim)) {
+        for (int d = inner_; d >= 0; row /= sizes_[d--]) {
+            place_[d] = row % sizes_[d];
+            for (int c = 0; c < count_; c++) cursors_[c].at += place_[d] * cursors_[c].strides[d];
+        }
+    }
+    /// Writes where the next rows lie, at most so many, and goes on behind them. Returns how many.
+    int64_t take(int64_t most, char** tables, int64_t table) {
+        const int64_t left = sizes_[inner_] - place_[inner_], rows = left < most ? left : most;
+        for (int c = 0; c < count_; c++) {
+            const int64_t stride = cursors_[c].strides[inner_];
+            char* at = cursors_[c].at;
+            char** to = tables + cursors_[c].slot;
+            for (int64_t r = 0; r < rows; r++, at += stride, to += table) *to = at;
+            cursors_[c].at = at;
+        }
+        place_[inner_] += rows;
+        for (int d = inner_; place_[d] == sizes_[d];) {
+            for (int c = 0; c < count_; c++) cursors_[c].at -= cursors_[c].strides[d] * sizes_[d];
+            place_[d] = 0;
+            if (d-- == 0) break;
+            place_[d]++;
+            for (int c = 0; c < count_; c++) cursors_[c].at += cursors_[c].strides[d];
+        }
+        return rows;
+    }
+
+private:
+    const int64_t* sizes_;
+    int inner_; // the innermost dimension over rows
+    Cursor* cursors_;
+    int count_;
+    int64_t* place_;
+};
+
+} // namespace
+
+bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
+    constexpr int64_t shortest = 8, longest = 2048, longest_without = 256,
+                      fewest_rows = 8; // longest without numbers: tiles read them in place
+    if (order.ndim < 2) return false;
+    const int last = order.ndim - 1, outputs = kernel.output_count;
+    const int64_t n = order.sizes[last], rows = order.size / n;
+    if (n < shortest || n > longest || rows < fewest_rows) return false;
+    auto along = [&](const LoopOperand& operand) { return operand.strides[order.dims[last]]; };
+    auto item = [](const LoopOperand& operand) { return static_cast<int64_t>(item_size(operand.type)); };
+    bool has_numbers = false;
+    for (int k = 0; k < kernel.input_count; k++) {
+        const LoopOperand& input = kernel.operands[outputs + k];
+        if (along(input) == item(input)) continue;
+        if (along(input) != 0 || (item(input) != 4 && item(input) != 8)) return false; // others are read as a whole register
+        for (int d = 0; d < last; d++) has_numbers |= input.strides[order.dims[d]] != 0;
+    }
+    if (!has_numbers && n > longest_without) return false;
+    int64_t written = 0;
+    for (int k = 0; k < outputs; k++) {
+        const LoopOperand& output = kernel.operands[k];
+        if (along(output) != item(output) ||
+            program.slots[static_cast<size_t>(program.outputs[static_cast<size_t>(k)])].kind != TileSlot::Buffer)
+            return false;
+        written += order.size * item(output);
+        for (int other = 0; other < k; other++)
+            if (program.outputs[static_cast<size_t>(other)] == program.outputs[static_cast<size_t>(k)]) return false;
+        if (program.steps.back().out == program.outputs[static_cast<size_t>(k)]) continue;
+        for (int i = 0; i < kernel.input_count; i++) // a store before the last must not overwrite what is still to be read
+            if (kernel.operands[outputs + i].data == output.data) return false;
+    }
+    const int64_t read = read_bytes(kernel, order);
+    if (passes_cache(written, read)) return false;
+
+    RunArena arena;
+    const size_t slots = program.slots.size();
+    uint8_t* repeated = arena.take<uint8_t>(static_cast<int64_t>(slots));
+    char** fixed = arena.take<char*>(static_cast<int64_t>(slots)); // what is the same for all rows
+    Cursor* cursors = arena.take<Cursor>(static_cast<int64_t>(slots));
+    int count = 0;
+    int64_t widest = 1;
+    for (size_t s = 0; s < slots; s++) {
+        const TileSlot& slot = program.slots[s];
+        repeated[s] = 0;
+        fixed[s] = nullptr;
+        if (slot.kind == TileSlot::Index) return false;
+        if (slot.kind == TileSlot::Splat) {
+            repeated[s] = 1;
+            fixed[s] = arena.take<char>(splat_bytes);
+            fill_splat(fixed[s], program.number(slot, kernel.scalars), slot.item_size);
+        } else if (slot.kind == TileSlot::Input) {
+            const LoopOperand& input = kernel.operands[outputs + slot.which];
+            repeated[s] = along(input) == 0;
+            cursors[count++] = {static_cast<int16_t>(s), static_cast<char*>(input.data), ordered_strides(order, input, arena)};
+            widest = widest < item(input) ? item(input) : widest;
+        }
+    }
+    for (int k = 0; k < outputs; k++) {
+        const LoopOperand& output = kernel.operands[k];
+        cursors[count++] = {program.outputs[static_cast<size_t>(k)], static_cast<char*>(output.data),
+                            ordered_strides(order, output, arena)};
+        widest = widest < item(output) ? item(output) : widest;
+    }
+    const NativeKernel* native = find_native_short_rows(program, repeated, order.size);
+    if (!native) return false;
+
+    const int64_t at_once = native_rows_at_once(n, widest), table = static_cast<int64_t>(native_pointers(slots));
+    const int64_t grain = 32768 / n / (1 + static_cast<int64_t>(program.steps.size()) / 4) + 1;
+    const bool backwards = goes_backwards(written + read);
+    parallel(rows, grain, [&](int64_t begin, int64_t end) {
+        RunArena own;
+        char* frame = own.take<char>(native_frame(*native, at_once));
+        char** tables = own.take<char*>(at_once * table);
+        for (int64_t g = 0; g < at_once; g++) std::memcpy(tables + g * table, fixed, slots * sizeof(char*));
+        Cursor* here = own.take<Cursor>(count);
+        auto run = [&](int64_t first, int64_t stop) {
+            RunArena places;
+            std::memcpy(static_cast<void*>(here), cursors, static_cast<size_t>(count) * sizeof(Cursor));
+            Rows position(order, here, count, first, places);
+            for (int64_t r = first; r < stop;) {
+                const int64_t some = position.take(stop - r < at_once ? stop - r : at_once, tables, table);
+                run_native_rows(*native, tables, some, n, frame, nullptr);
+                r += some;
+            }
+        };
+        in_direction(backwards, begin, end, direction_piece / n + 1, run);
+    });
+    return true;
+}
+
+} // namespace kindling
