@@ -374,8 +374,10 @@ void count_up(int64_t* to, int64_t first, int64_t step, int64_t n) {
     using V = Vec<int64_t, lanes>;
     V next{};
     for (int i = 0; i < lanes; i++) next[i] = first + i * step;
-    for (; n >= lanes; n -= lanes, to += lanes, next += lanes * step) store(to, next);
-    for (int i = 0; i < n; i++) to[i] = next[i];
+    int64_t at = 0;
+    for (; at + lanes <= n; at += lanes, next += lanes * step) store(to + at, next);
+    // From the number, not from `next`: read lane by lane it would lie in memory during the loop, which takes ten times as long.
+    for (; at < n; at++) to[at] = first + at * step;
     clear_upper_halves();
 }
 
