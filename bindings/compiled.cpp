@@ -1,5 +1,6 @@
 // bindings/compiled.cpp: what torch.compile gives for a function; and work that a program's own backend has put off.
 // Compiled for size.
+#include <algorithm>
 #include <utility>
 
 #include "bindings/types.h"
@@ -28,8 +29,14 @@ struct Compiled {
     PyObject* dict;
     PyObject* weak_references;
     int kind;
-    bool whole; // fullgraph
+    bool whole;           // fullgraph
+    uint8_t idle;         // of the last calls, how many put no loop off: all were too small
+    uint8_t skipped;      // calls since then that were not recorded
+    int64_t largest_idle; // elements of arguments of such a call
 };
+
+/// After so many calls that put nothing off, calls with no larger arguments are not recorded, but for one of so many.
+constexpr int idle_calls = 32, skipped_calls = 63;
 
 PyTypeObject* compiled_type = nullptr;
 
@@ -39,12 +46,13 @@ bool begin_region() {
                return 0;
            }) == 0;
 }
-/// With an error set or not: ends the region. False if an error is set afterwards; that of the call comes first.
-bool end_region(bool failed) {
+/// With an error set or not: ends the region, and says whether it put nothing off. False if an error is set afterwards; that of the
+/// call comes first.
+bool end_region(bool failed, bool& idle) {
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     if (failed) PyErr_Fetch(&type, &value, &traceback);
-    const bool ended = guarded_int([] {
-                           end_recording();
+    const bool ended = guarded_int([&] {
+                           idle = end_recording();
                            return 0;
                        }) == 0;
     if (!failed) return ended;
@@ -65,16 +73,39 @@ PyObject* call_apart(Compiled* self, PyObject* const* arguments, size_t count, P
     return result;
 }
 
+int64_t elements_of(PyObject* const* arguments, size_t count) {
+    int64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_tensor(arguments[i])) all += impl_of(arguments[i])->numel;
+    return all;
+}
+
 PyObject* call(PyObject* object, PyObject* const* arguments, size_t count, PyObject* names) {
     auto* self = reinterpret_cast<Compiled*>(object);
     if (self->kind == Apart) return call_apart(self, arguments, count, names);
-    if (self->kind == Fused && !begin_region()) return nullptr;
+    const size_t given = static_cast<size_t>(PyVectorcall_NARGS(count));
+    bool records = self->kind == Fused;
+    if (records && self->idle == idle_calls && self->skipped < skipped_calls && elements_of(arguments, given) <= self->largest_idle) {
+        records = false;
+        self->skipped++;
+    }
+    if (records && !begin_region()) return nullptr;
     compiled_calls++;
     whole_calls += self->whole;
     PyObject* result = PyObject_Vectorcall(self->function, arguments, count, names);
     whole_calls -= self->whole;
     compiled_calls--;
-    if (self->kind == Fused && !end_region(!result)) Py_CLEAR(result);
+    if (!records) return result;
+    bool idle = false;
+    if (!end_region(!result, idle)) Py_CLEAR(result);
+    self->skipped = 0;
+    if (!idle) {
+        self->idle = 0;
+        self->largest_idle = 0;
+    } else if (self->idle < idle_calls) {
+        self->idle++;
+        self->largest_idle = std::max(self->largest_idle, elements_of(arguments, given));
+    }
     return result;
 }
 

@@ -206,6 +206,7 @@ void Pending::record(const LoopKernel& kernel, const Place* places) {
         if (kernel.finish) scalar_count = std::max(scalar_count, kernel.finish->scalar_count);
         if (scalar_count) recorded_.scalars.insert(recorded_.scalars.end(), kernel.scalars, kernel.scalars + scalar_count);
         recorded_.loops.push_back(loop);
+        count_++;
         has_loops_.store(true, std::memory_order_relaxed);
     } catch (...) {
         numbers.resize(numbers_before);
@@ -390,6 +391,7 @@ void settle(Storage* storage, bool is_written) {
 
 static constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 static constinit thread_local Pending* mine __attribute__((tls_model("initial-exec"))) = nullptr;
+static constinit thread_local uint64_t recorded_before __attribute__((tls_model("initial-exec"))) = 0; // the region
 
 /// Gives the thread's queue to others at its end.
 struct QueueReturner {
@@ -428,16 +430,18 @@ void begin_recording() {
     }
     if (!mine || !mine->empty()) take_queue(); // what failed stays where it is, and is tried again by who reads it
     depth = 1;
+    recorded_before = mine->recorded();
     thread_state.recording = mine;
     thread_state.include |= key::Deferred;
 }
 
-void end_recording() {
-    if (--depth) return;
+bool end_recording() {
+    if (--depth) return false;
     Pending* queue = thread_state.recording;
     thread_state.recording = nullptr;
     thread_state.include &= ~static_cast<uint32_t>(key::Deferred);
     if (!queue->empty()) queue->run(true);
+    return queue->recorded() == recorded_before;
 }
 
 // ---- what others put off

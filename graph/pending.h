@@ -70,6 +70,8 @@ public:
     void run(bool at_end = false);
     bool touches(const Storage* storage);
     bool empty() const { return !has_loops_.load(std::memory_order_acquire); }
+    /// How many loops were ever put off here.
+    uint64_t recorded() const { return count_; }
 
     /// At which the queue runs by itself: loops, and bytes that nobody else keeps.
     static constexpr size_t most_loops = 2000;
@@ -97,7 +99,8 @@ protected:
     RecordedLoops recorded_;
     std::vector<Slot> slots_;
     std::vector<Storage*> dropped_; // to be released when the lock is open
-    int64_t bytes_ = 0;             // of the memory that loops touch, and at how much of it is_full looks again
+    uint64_t count_ = 0;
+    int64_t bytes_ = 0; // of the memory that loops touch, and at how much of it is_full looks again
     int64_t look_at_ = most_bytes;
     std::vector<std::unique_ptr<Plan>> plans_;
 };
@@ -151,7 +154,8 @@ template <class Of> bool is_put_off(int64_t elements, int output_count, int coun
 /// While in scope the thread's loops are put off. At the end of the outermost one, also by an exception, all that is pending has
 /// run.
 KINDLING_VISIBLE void begin_recording();
-KINDLING_VISIBLE void end_recording();
+/// Returns whether this was the outermost region, and no loop was put off in it.
+KINDLING_VISIBLE bool end_recording();
 /// A region that may be opened late. Errors of what is run at its end come from `close`; where an exception ends it, they are lost.
 class Recording {
 public:

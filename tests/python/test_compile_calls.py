@@ -2,6 +2,7 @@
 import copy
 import gc
 import inspect
+import os
 import pickle
 import sys
 import weakref
@@ -188,3 +189,35 @@ def test_trees_are_no_cycles():
             assert seen() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.skipif(os.environ.get("KINDLING_DEFER") == "1", reason="the whole process is one region")
+def test_calls_that_put_nothing_off_are_not_recorded():
+    """Where all was too small to be put off for many calls, most further ones of no larger arguments run as they are."""
+    from kindling import _C
+    seen = []
+
+    @kindling.compile
+    def program(x, repeat=1):
+        seen.append(kindling.compiler.is_compiling())
+        y = x.repeat(repeat) if repeat > 1 else x
+        return (y * 2 + 1).exp()
+
+    def recorded(*arguments):
+        before = _C._graph_counts()["recorded"]
+        result = program(*arguments)
+        assert kindling.equal(result, program._torchdynamo_orig_callable(*arguments))
+        return _C._graph_counts()["recorded"] - before
+
+    before = _C._defer_from(4096)
+    try:
+        small, large = kindling.randn(16), kindling.randn(5000)
+        assert recorded(large) == 3
+        assert [recorded(small) for _ in range(40)] == [0] * 40 and all(seen[::2])
+        assert recorded(large) == 3                                     # larger arguments are looked at at once
+        assert [recorded(small) for _ in range(40)] == [0] * 40
+        found = [recorded(small, 1000) for _ in range(200)]            # the same small argument, but large loops: found out after a while
+        first = found.index(found[-1])
+        assert found[-1] >= 3 and first < 64 and found == [0] * first + [found[-1]] * (200 - first), found
+    finally:
+        _C._defer_from(before)
