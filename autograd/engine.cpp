@@ -193,7 +193,7 @@ template <class T> static std::vector<T> copied(const std::vector<T>& list, Spin
 }
 
 /// Hooks of the node's results, in the order they were made; then retain_grad.
-static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
+[[gnu::cold]] static void call_tensor_hooks(GradNode* node, Tensor* gradients) {
     auto apply = [&](GradHook* hook, Tensor& gradient) { // also of a result that got no gradient: told as None
         Tensor changed = hook->on_tensor(gradient);
         if (changed.defined()) gradient = std::move(changed);

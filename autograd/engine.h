@@ -26,9 +26,9 @@ std::vector<Tensor> differentiate_tensors(const Tensor* tensors, size_t count, c
                                           bool allow_unused);
 
 /// The same where a root or target may be an edge instead of a tensor.
-std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges, size_t count, const Tensor* gradients,
-                                       size_t gradient_count, bool keep_graph, bool create_graph, const Tensor* inputs,
-                                       const Edge* input_edges, size_t input_count, bool accumulate, bool allow_unused);
+[[gnu::cold]] std::vector<Tensor> differentiate_ends(const Tensor* tensors, const Edge* edges, size_t count, const Tensor* gradients,
+                                                     size_t gradient_count, bool keep_graph, bool create_graph, const Tensor* inputs,
+                                                     const Edge* input_edges, size_t input_count, bool accumulate, bool allow_unused);
 
 /// Calls body(context), which does not throw, on another thread and waits for it; false if there is none. Bindings replace it.
 extern bool (*new_stack)(void (*body)(void*), void* context);
@@ -41,7 +41,7 @@ bool task_needs(const GradNode& node, size_t edge);
 /// Whether the running task will run this node, or give its gradient out.
 bool task_runs(const GradNode& node);
 /// The nodes of the running task in the order in which they run.
-std::vector<GradNode*> task_order();
+[[gnu::cold]] std::vector<GradNode*> task_order();
 /// Whether the running task adds gradients to leaves, rather than give them out.
 bool current_task_accumulates();
 /// Whether the running task computes gradients of some inputs only.

@@ -56,8 +56,8 @@ struct BelowLevel {
 struct OperatorPlan;
 /// The tangent of a scalar body's result, from those of its arguments (by position, undefined: none). With `value`, one loop
 /// computes value and tangent.
-Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Value* arguments, const Tensor* tangents, const Tensor& result,
-                         Tensor* value);
+[[gnu::cold]] Tensor pointwise_tangent(const OperatorPlan& plan, const Operator& op, const Value* arguments, const Tensor* tangents,
+                                       const Tensor& result, Tensor* value);
 
 } // namespace kindling
 #pragma GCC visibility pop

@@ -21,14 +21,14 @@ template <size_t N> struct Literal {
 /// Calls `name.overload` with all its arguments, in the schema's order. `found` keeps the operator.
 void call_by_name(const char* name, const char* overload, std::atomic<const Operator*>& found, Value* arguments, Value* results);
 
-template <Literal name, Literal overload, class... A> Tensor call_out(const A&... arguments) {
+template <Literal name, Literal overload = "out", class... A> Tensor call_out(const A&... arguments) {
     static constinit std::atomic<const Operator*> found{nullptr};
     Value given[] = {Value(arguments)...}, result;
     call_by_name(name.text, overload.text, found, given, &result);
     return result.take_tensor();
 }
 /// The same for an operator without a result: it writes into tensors of a list.
-template <Literal name, Literal overload, class... A> void call_into(const A&... arguments) {
+template <Literal name, Literal overload = "out", class... A> void call_into(const A&... arguments) {
     static constinit std::atomic<const Operator*> found{nullptr};
     Value given[] = {Value(arguments)...}, none;
     call_by_name(name.text, overload.text, found, given, &none);

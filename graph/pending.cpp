@@ -266,32 +266,38 @@ void Pending::run_locked(bool at_end) {
             plan = each.get();
             break;
         }
-    if (!plan) {
-        std::vector<int64_t> whole = key;
-        key.resize(length);
-        auto fresh = make_plan(recorded_);
-        trace_graph(recorded_, *fresh);
-        fresh->hash = hash;
-        fresh->key = std::move(whole);
-        plan_count.fetch_add(1, std::memory_order_relaxed);
-        if (plans_.size() >= most_plans) plans_.clear();
-        plans_.push_back(std::move(fresh));
-        plan = plans_.back().get();
-    }
+    if (!plan) plan = add_plan(hash, length);
     key.resize(length);
-    if (!explained) [[likely]] {
-        execute(*plan);
-        return drop();
-    }
-    ExplainedRun run{recorded_.loops.size(), plan->steps.size(), bytes_of(recorded_), bytes_of(*plan), 0, {}, recorded_.to_string(), {}};
+    if (explained) [[unlikely]]
+        explain(*plan, at_end);
+    else execute(*plan);
+    drop();
+}
+
+/// Makes the plan of what is recorded, whose key was added behind `length` numbers.
+const Plan* Pending::add_plan(uint64_t hash, size_t length) {
+    std::vector<int64_t>& key = recorded_.numbers;
+    std::vector<int64_t> whole = key;
+    key.resize(length);
+    auto fresh = make_plan(recorded_);
+    trace_graph(recorded_, *fresh);
+    fresh->hash = hash;
+    fresh->key = std::move(whole);
+    plan_count.fetch_add(1, std::memory_order_relaxed);
+    if (plans_.size() >= most_plans) plans_.clear();
+    plans_.push_back(std::move(fresh));
+    return plans_.back().get();
+}
+
+void Pending::explain(const Plan& plan, bool at_end) {
+    ExplainedRun run{recorded_.loops.size(), plan.steps.size(), bytes_of(recorded_), bytes_of(plan), 0, {}, recorded_.to_string(), {}};
     if (!at_end && place_in_program) run.where = place_in_program();
     std::vector<double> seconds;
     const double begin = now();
-    execute(*plan, &seconds);
+    execute(plan, &seconds);
     run.seconds = now() - begin;
-    run.after = plan->to_string(seconds);
+    run.after = plan.to_string(seconds);
     explained->push_back(std::move(run));
-    drop();
 }
 
 void Pending::execute(const Plan& plan, std::vector<double>* seconds) {

@@ -89,7 +89,9 @@ protected:
     int64_t find(const Storage* storage) const;
     virtual void run_locked(bool at_end = false);
     void execute(const Plan& plan, std::vector<double>* seconds = nullptr);
-    void keep(const std::vector<int>& loops);
+    [[gnu::cold]] void keep(const std::vector<int>& loops);
+    [[gnu::cold]] const Plan* add_plan(uint64_t hash, size_t length);
+    [[gnu::cold]] void explain(const Plan& plan, bool at_end);
     void drop();
     bool is_full();
 
@@ -111,26 +113,26 @@ inline void release(Pending*) {} // queues stay for the next thread
 class KINDLING_VISIBLE Foreign : public Pending {
 public:
     /// The slot of what is read or written there, or, where it was `made` for it, is to be filled. What others put off there runs first.
-    int64_t touch(Storage* storage, bool written, bool made);
-    int64_t slot(const Storage* storage);
+    [[gnu::cold]] int64_t touch(Storage* storage, bool written, bool made);
+    [[gnu::cold]] int64_t slot(const Storage* storage);
     void run();
     /// Says that it draws random numbers, from the default generator: whoever uses that has them drawn first.
-    void draw();
+    [[gnu::cold]] void draw();
     /// Whether anybody but the queue holds it.
-    bool is_wanted(int64_t slot);
+    [[gnu::cold]] bool is_wanted(int64_t slot);
     /// Exchanges its memory for that of `from`, and says whether it did: only where nobody else holds that, and it is as large.
-    bool fill(int64_t slot, Storage* from);
+    [[gnu::cold]] bool fill(int64_t slot, Storage* from);
 
 private:
     friend Foreign* take_foreign(void (*)(void*), void (*)(void*), void*);
     friend void give_back(Foreign*);
-    void run_locked(bool at_end) override;
-    void mark(bool pending);
+    [[gnu::cold]] void run_locked(bool at_end) override;
+    [[gnu::cold]] void mark(bool pending);
 
     struct Draws : Generator::Waiting {
         Foreign* queue;
     };
-    std::vector<bool> made_;
+    std::vector<uint8_t> made_;
     Draws draws_{};
     void (*fill_)(void*) = nullptr; // fills all of it; holds the queue's lock
     void (*drop_)(void*) = nullptr;
@@ -138,8 +140,8 @@ private:
 };
 /// A queue that is filled by `fill(context)`; `drop(context)` says that it was given back. One with work left stays where it is:
 /// who reads that tries again.
-KINDLING_VISIBLE Foreign* take_foreign(void (*fill)(void*), void (*drop)(void*), void* context);
-KINDLING_VISIBLE void give_back(Foreign* queue);
+[[gnu::cold]] KINDLING_VISIBLE Foreign* take_foreign(void (*fill)(void*), void (*drop)(void*), void* context);
+[[gnu::cold]] KINDLING_VISIBLE void give_back(Foreign* queue);
 
 /// A loop over fewer elements runs at once, if all that it touches is there: to put it off costs more than it could save.
 KINDLING_VISIBLE extern std::atomic<int64_t> smallest_loop;

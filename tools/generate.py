@@ -565,8 +565,12 @@ def write_functions(folder, every):
             if form == 2 and "_backward" in name and result == "Tensor":
                 continue                                    # parts of derivatives: nobody calls them into memory of their own
             if form == 2:
-                call = {"Tensor": "call_out", "void": "call_into"}.get(result, "call_outs") + f'<"{name}", "{overload}"'
-                call += f", {result}>" if result not in ("Tensor", "void") else ">"
+                call = {"Tensor": "call_out", "void": "call_into"}.get(result, "call_outs") + f'<"{name}"'
+                if result not in ("Tensor", "void"):
+                    call += f', "{overload}", {result}'
+                elif overload != "out":                     # the default
+                    call += f', "{overload}"'
+                call += ">"
                 given = ", ".join(cpp_name(argument["name"]) for argument in arguments)
                 outs.append(f"inline {result} {spelled}({signature(ordered, defaults)}) {{ {'return ' * (result != 'void')}{call}({given}); }}")
                 continue

@@ -210,38 +210,15 @@ template <class T> struct Mover {
         }
     }
 
-    /// The same where c begins two elements earlier, so that it ends with the last element selected.
-    template <class U, int... I>
-    static KINDLING_INLINE U last_thirds(const U& a, const U& b, const U& c, std::integer_sequence<int, I...>) {
-        constexpr int n = sizeof...(I);
-        const U first = __builtin_shufflevector(a, b, (3 * I < 2 * n ? 3 * I : 0)...);
-        return __builtin_shufflevector(first, c, (3 * I < 2 * n ? I : 3 * I - n + 2)...);
-    }
-    /// At least `lanes` times every third or fourth element. Nothing is read behind the last.
-    template <int step> static KINDLING_INLINE void sparse_row(char* to, const char* from, int64_t n) {
+    /// The same for every third. The remainder of the last vector is copied one by one.
+    static KINDLING_INLINE void third_row(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
-        for (int64_t at = 0;;) {
-            const char* source = from + step * at * item;
-            const bool last = at + lanes >= n;
-            const int64_t back = last ? (step - 1) * item : 0;
-            const W a = load<W>(source), b = load<W>(source + width), end = load<W>(source + (step - 1) * width - back);
-            W chosen;
-            if constexpr (step == 3) {
-                chosen = last ? last_thirds(a, b, end, order) : thirds(a, b, end, order);
-            } else {
-                const W c = load<W>(source + 2 * width);
-                // Of the last vector the second half alone is needed, moved by three elements where it begins earlier.
-                chosen = evens(evens(a, b, order), last ? last_of_four(c, end, order) : evens(c, end, order), order);
-            }
-            store(to + at * item, chosen);
-            if (last) return;
-            at = at + 2 * lanes <= n ? at + lanes : n - lanes;
+        int64_t at = 0;
+        for (; at < n - lanes; at += lanes) {
+            const char* source = from + 3 * at * item;
+            store(to + at * item, thirds(load<W>(source), load<W>(source + width), load<W>(source + 2 * width), order));
         }
-    }
-    /// Every second element of both, where b begins three elements earlier.
-    template <class U, int... I> static KINDLING_INLINE U last_of_four(const U& a, const U& b, std::integer_sequence<int, I...>) {
-        constexpr int n = sizeof...(I);
-        return __builtin_shufflevector(a, b, (2 * I < n ? 2 * I : 2 * I % 4 ? 0 : 2 * I + 3)...);
+        for (; at < n; at++) put<T>(to + at * item, from + 3 * at * item);
     }
 
     static void copy(const Plane& p) {
@@ -297,10 +274,8 @@ template <class T> struct Mover {
                 return;
             }
             if constexpr (item >= 4 && lanes >= 4)
-                if ((from_inner == 3 * item || from_inner == 4 * item) && inner >= lanes) {
-                    for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0])
-                        if (from_inner == 3 * item) sparse_row<3>(to, from, inner);
-                        else sparse_row<4>(to, from, inner);
+                if (from_inner == 3 * item && inner > lanes) {
+                    for (int64_t o = 0; o < outer; o++, to += p.to_strides[0], from += p.from_strides[0]) third_row(to, from, inner);
                     return;
                 }
         }

@@ -87,7 +87,7 @@ template <class T> struct Direct {
                     least = cost, abreast = images, layout = some, once = fits;
             }
         }
-        choose_narrow(least);
+        if constexpr (sizeof(T) == 4) choose_narrow(least); // a register holds few channels of doubles
         size = size_of(layout);
         for (int64_t p = 0; p < k; ++p) {
             const int64_t tap = p % s.taps;
@@ -96,7 +96,7 @@ template <class T> struct Direct {
     }
     /// Between the rows of narrow images nothing is computed, if the positions of a tile need not be contiguous. Then there are no
     /// more positions than outputs, and the weights of a tile stay in the first cache for the positions of several images.
-    void choose_narrow(double least) {
+    [[gnu::noinline]] void choose_narrow(double least) {
         constexpr int64_t most = 256 << 10; // elements of a copy: half of the second cache of processors with registers for this
         const int64_t over = (s.out_channels + columns - 1) / columns * columns;
         const ConvolutionLayout one(s, s.in_channels, 2 * most);
@@ -157,7 +157,7 @@ template <class T> struct Direct {
     }
     /// The cost of so many blocks of images, about, in products. Tiles are computed whole, and rows of the input are
     /// copied twice between bands. No sum depends on the choice.
-    double cost_of(const ConvolutionLayout& l, int64_t blocks, bool all_at_once) const {
+    [[gnu::noinline]] double cost_of(const ConvolutionLayout& l, int64_t blocks, bool all_at_once) const {
         const int64_t rows = l.out_rows, whole = s.out[1] / rows, rest = s.out[1] % rows, bands = whole + (rest != 0);
         const int64_t below = (s.kernel[1] - 1) * s.dilation[1] / s.stride[1];
         auto products = [&](int64_t count) {
@@ -243,7 +243,9 @@ template <class T> struct Direct {
                T* to, T* waiting) const {
         alignas(64) T here[12 * 32 + 16]; // a register can be read at any position
         const int64_t places = layout.places(s, rows), channels = o_end - o_begin;
-        const PositionRuns runs(s, layout, rows, images, columns, [&](int64_t image) { return place_of(group, first + image); });
+        int64_t places_of_images[16]; // as many as lie side by side at most
+        for (int64_t n = 0; n < images; ++n) places_of_images[n] = place_of(group, first + n);
+        const PositionRuns runs(s, layout, rows, images, columns, places_of_images);
         for (int64_t p = 0; p < k; p += deep) {
             const int64_t count = std::min(deep, k - p);
             const auto tile = [&](int64_t o, int64_t some, int64_t j, const int64_t* run) {
@@ -322,7 +324,8 @@ template <class T> void run_narrow(const Direct<T>& d, const T* input, T* output
 template <class T> bool run(const Shape& whole, const T* input, const T* weight, const Weights& lie, const T* bias, T* output) {
     if (!fits(Depth::planes(whole))) return false;
     Direct<T> d(whole, weight, lie, bias);
-    if (d.narrow) return run_narrow(d, input, output), true;
+    if constexpr (sizeof(T) == 4)
+        if (d.narrow) return run_narrow(d, input, output), true;
     const Shape& s = d.s;
     // A block of images side by side: the first of them, and how many.
     const int64_t blocks = (s.batch + d.abreast - 1) / d.abreast * s.groups;

@@ -17,16 +17,7 @@ struct ConvolutionLayout {
     int64_t columns, cell, pitch, rows, plane;
     int64_t lanes = 0; // rows are so many registers long that each lies in one row; else registers go on behind the end of a row
     /// As many rows as fill `room` elements, for so many images side by side.
-    ConvolutionLayout(const ConvolutionShape& s, int64_t channels, int64_t room, int64_t images = 1)
-        : columns(columns_of(s)), cell(columns - shared(s, columns)), pitch(images * cell) {
-        set(s, 1);
-        const int64_t least = plane;
-        set(s, 2);
-        const int64_t each = std::max<int64_t>(channels * (plane - least), 1);
-        most = std::min(std::max<int64_t>((room - channels * least) / each + 1, 1), s.out[1]);
-        const int64_t bands = (s.out[1] + most - 1) / most;
-        set(s, (s.out[1] + bands - 1) / bands);
-    }
+    ConvolutionLayout(const ConvolutionShape& s, int64_t channels, int64_t room, int64_t images = 1);
     /// All rows. Zeros between them let whole registers of so many lanes be read for all outputs.
     ConvolutionLayout(const ConvolutionShape& s, int64_t lanes)
         : columns(columns_of(s)), cell(columns - s.out[2] + (s.out[2] + lanes - 1) / lanes * lanes), pitch(cell) {
@@ -35,24 +26,10 @@ struct ConvolutionLayout {
     }
     static int64_t columns_of(const ConvolutionShape& s) { return s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2]; }
     /// The zeros behind a row that can serve as those before the next one.
-    static int64_t shared(const ConvolutionShape& s, int64_t columns) {
-        int64_t zeros = columns - s.out[2];
-        for (int64_t phase = 0; phase < s.stride[2]; ++phase)
-            if (used(phase, s.kernel[2], s.dilation[2], s.stride[2])) {
-                const int64_t left = phase - s.padding[2];
-                zeros = std::min({zeros, ceiling(-left, s.stride[2]), columns - ceiling(s.in[2] - left, s.stride[2])});
-            }
-        return std::max<int64_t>(zeros, 0);
-    }
-    void set(const ConvolutionShape& s, int64_t count) {
-        out_rows = count;
-        rows = (count - 1) + ((s.kernel[1] - 1) * s.dilation[1]) / s.stride[1] + 1;
-        plane = s.stride[1] * s.stride[2] * rows * pitch;
-    }
+    static int64_t shared(const ConvolutionShape& s, int64_t columns);
+    void set(const ConvolutionShape& s, int64_t count);
     /// Positions of `count` rows of the output.
-    int64_t places(const ConvolutionShape& s, int64_t count) const {
-        return lanes ? count * (pitch / cell) * s.out[2] : count * pitch - (cell - s.out[2]);
-    }
+    int64_t places(const ConvolutionShape& s, int64_t count) const;
     int64_t offset(const ConvolutionShape& s, int64_t channel, int64_t tap) const {
         const int64_t y = tap / s.kernel[2] * s.dilation[1], x = tap % s.kernel[2] * s.dilation[2];
         return channel * plane + (((y % s.stride[1]) * s.stride[2] + x % s.stride[2]) * rows + y / s.stride[1]) * pitch + x / s.stride[2];
@@ -73,38 +50,9 @@ struct PositionRuns {
     Scratch<int64_t> begin; // of each tile's, and the end
     Scratch<int64_t> spots; // where each half of a tile begins in the copy
     int64_t tiles = 0;
-    /// place_of(image): where an image begins in the output.
-    template <class PlaceOf>
-    PositionRuns(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t rows, int64_t images, int64_t columns, PlaceOf place_of)
-        : list(l.places(s, rows) / (l.lanes ? l.lanes : l.cell) + l.places(s, rows) / columns + 2), begin(l.places(s, rows) / columns + 2),
-          spots(2 * (l.places(s, rows) / columns + 2)) {
-        const int64_t places = l.places(s, rows), abreast = l.pitch / l.cell;
-        int64_t count = 0;
-        for (int64_t j = 0; j < places; j += columns) {
-            spots[2 * tiles] = j, spots[2 * tiles + 1] = j + columns / 2;
-            begin[tiles++] = count;
-            for (int64_t half = 0; half < 2 && l.lanes; ++half) {
-                const int64_t from = half * l.lanes, row = (j + from) / s.out[2], x = (j + from) % s.out[2], image = row % abreast;
-                int64_t& spot = spots[2 * tiles - 2 + half];
-                spot = row / abreast * l.pitch + image * l.cell + x;
-                if (j + from >= places) spot = spots[2 * tiles - 2]; // computed twice
-                if (j + from >= places || image >= images) continue;
-                const int64_t place = place_of(image) + row / abreast * s.out[2] + x;
-                if (count > begin[tiles - 1] && list[count - 1].from + list[count - 1].count == from &&
-                    list[count - 1].place + l.lanes == place)
-                    list[count - 1].count += l.lanes;
-                else list[count++] = {from, l.lanes, place};
-            }
-            if (l.lanes) continue;
-            const int64_t stop = std::min(j + columns, places);
-            for (int64_t at = j / l.cell * l.cell; at < stop; at += l.cell) {
-                const int64_t from = std::max(at, j), length = std::min(at + s.out[2], stop) - from, image = at % l.pitch / l.cell;
-                if (length > 0 && image < images)
-                    list[count++] = {from - j, length, place_of(image) + at / l.pitch * s.out[2] + (from - at)};
-            }
-        }
-        begin[tiles] = count;
-    }
+    /// places_of_images: where each image begins in the output.
+    PositionRuns(const ConvolutionShape& s, const ConvolutionLayout& l, int64_t rows, int64_t images, int64_t columns,
+                 const int64_t* places_of_images);
 };
 
 /// Visits the phases of one channel that are read: visit(at, first, last, begin, end, from). Positions [begin, end) of

@@ -92,8 +92,9 @@ bool run(const Shape& s, const BFloat16* input, const BFloat16* weight, const Li
             hear_signals();
             const int64_t block = task / bands, first_row = task % bands * layout.out_rows, group = block % s.groups;
             const int64_t first = block / s.groups * abreast, images = std::min(abreast, s.batch - first);
-            const PositionRuns runs(s, layout, std::min(layout.out_rows, s.out[1] - first_row), images, wide,
-                                    [&](int64_t n) { return n * s.groups * s.out_channels * s.out_space; });
+            Scratch<int64_t> places(images);
+            for (int64_t n = 0; n < images; ++n) places[n] = n * s.groups * s.out_channels * s.out_space;
+            const PositionRuns runs(s, layout, std::min(layout.out_rows, s.out[1] - first_row), images, wide, places.data);
             const int64_t image = first * s.groups + group;
             copy(s, layout, reinterpret_cast<const uint16_t*>(input) + image * s.in_channels * s.in_space, images, first_row, copied.data);
             auto* to = reinterpret_cast<uint16_t*>(output) + image * s.out_channels * s.out_space + first_row * s.out[2];

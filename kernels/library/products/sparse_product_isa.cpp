@@ -33,7 +33,6 @@ template <class T> void rows(const SparseRows<T>& r, int64_t first, int64_t last
     for (int64_t row = first; row < last; ++row) {
         int64_t at = 0;
         for (; at + 8 * W <= r.width; at += 8 * W) piece<Vec<T>, 8>(r, row, at, end);
-        for (; at + 4 * W <= r.width; at += 4 * W) piece<Vec<T>, 4>(r, row, at, end);
         for (; at + 2 * W <= r.width; at += 2 * W) piece<Vec<T>, 2>(r, row, at, end);
         for (; at + W <= r.width; at += W) piece<Vec<T>, 1>(r, row, at, end);
         for (; at < r.width; ++at) piece<One<T>, 1>(r, row, at, end);
