@@ -56,6 +56,10 @@ OTHERS = {  # what was far behind once: set-up and expression
     "batch_norm": (TRAINED, NORMED), "batch_norm's gradients": (f"{TRAINED}; y = {NORMED}; g = m.randn_like(y)", "m.autograd.grad(y, (x, w, b), g, retain_graph=True)"),
     "batch_norm's gradients, small": (f"{TRAINED.replace('32, 64, 28, 28', '8, 64, 14, 14')}; y = {NORMED}; g = m.randn_like(y)", "m.autograd.grad(y, (x, w, b), g, retain_graph=True)"),
     "batch_norm's gradients, 1,024 x 64": (f"{TRAINED.replace('32, 64, 28, 28', '1024, 64')}; y = {NORMED}; g = m.randn_like(y)", "m.autograd.grad(y, (x, w, b), g, retain_graph=True)"),
+    **{f"convolution, {name}": (f"x = m.randn({x}); w = m.randn({w}); b = m.randn({w.split(',')[0]})", f"m.nn.functional.conv2d(x, w, b, {stride}, {padding})")
+       for name, x, w, stride, padding in (("1 x 1 with bias", "4, 64, 56, 56", "64, 64, 1, 1", 1, 0), ("1 x 1 with bias, small", "32, 16, 8, 8", "32, 16, 1, 1", 1, 0),
+                                           ("3 to 32 channels", "1, 3, 224, 224", "32, 3, 3, 3", 1, 1), ("3 x 3 of 32 x 32", "8, 64, 32, 32", "64, 64, 3, 3", 1, 1))},
+    "batch_norm, evaluated, 7 x 7": ("x = m.randn(16, 256, 7, 7); w = m.rand(256)", "m.nn.functional.batch_norm(x, w, w, w, w)"),
     "batch_norm, evaluated": ("x = m.randn(32, 64, 28, 28); w = m.rand(64)", "m.nn.functional.batch_norm(x, w, w, w, w)"),
     "histc of 64": ("x = m.randn(64)", "x.histc(10)"), "histc of 100,000": ("x = m.randn(100000)", "x.histc(100, -3, 3)"),
     "bincount of 100,000": ("x = m.randint(0, 1000, (100000,))", "x.bincount()"),

@@ -1,8 +1,9 @@
 // kernels/library/convolution/convolution_direct.cpp: convolution without an unrolled input. The input is copied once, with its
 // padding, rows and columns sorted by their phase in the stride. Each tap then reads the inputs of a run of outputs
-// contiguously, at a fixed offset. Rows that are a whole number of registers are read register by register. Runs over others continue
-// over the ends of rows: the few positions between two rows are computed too, and dropped. Small images lie side by side, so that runs
-// continue from one to the next. Compiled for size.
+// contiguously, at a fixed offset. Rows that are a whole number of registers are read register by register. Runs over others
+// continue over the ends of rows: the few positions between two rows are computed too, and dropped. Small images lie side by
+// side, so that runs continue from one to the next.
+// Compiled for size.
 #include <algorithm>
 #include <limits>
 

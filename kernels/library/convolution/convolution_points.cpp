@@ -1,6 +1,5 @@
 // kernels/library/convolution/convolution_points.cpp: kernels of one tap: a product for each image. Small images share one, side by
 // side, so that the weights are packed once for several of them and few columns of the product are left over.
-// Compiled for size.
 #include <algorithm>
 #include <cstring>
 

@@ -61,9 +61,13 @@ template <class T>
     for (int64_t i = 0; i < rows; ++i, sums += step) {
         T* out = target.out + i * target.out_row;
         const T *c = target.c + (target.c ? i * target.c_row : 0), alpha = target.alpha, beta = target.beta;
-        if (target.out_column != 1 || (c && target.c_column != 1))
+        if (target.out_column != 1 || (c && target.c_column > 1))
             for (int64_t j = 0; j < columns; ++j) put(target, i, j, sums[j]);
-        else if (c) // which is `out`, or does not overlap it
+        else if (c && target.c_column == 0) { // a bias of the row
+            const T added = beta * *c;
+#pragma GCC ivdep
+            for (int64_t j = 0; j < columns; ++j) out[j] = alpha * sums[j] + added;
+        } else if (c) // which is `out`, or does not overlap it
 #pragma GCC ivdep
             for (int64_t j = 0; j < columns; ++j) out[j] = alpha * sums[j] + beta * c[j];
         else
