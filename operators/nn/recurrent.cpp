@@ -279,7 +279,8 @@ struct Stack {
 
 std::vector<Cell> cells_of(const Stack& s, TensorList params, bool projected) {
     // As many layers as parameters at most, so that their number can be doubled.
-    KINDLING_CHECK(Runtime, s.layers >= 0 && static_cast<uint64_t>(s.layers) <= params.size(), "Expected more hidden states in stacked_rnn");
+    KINDLING_CHECK(Runtime, s.layers >= 0 && static_cast<uint64_t>(s.layers) <= params.size(),
+                   "Expected more hidden states in stacked_rnn");
     size_t each = (s.biases ? 4u : 2u) + (projected ? 1u : 0u), count = static_cast<size_t>(s.layers * (s.bidirectional ? 2 : 1));
     KINDLING_CHECK(Runtime, params.size() == each * count, "%s: got an incorrect number of RNN parameters: expected %zu, got %zu", s.name,
                    each * count, params.size());
