@@ -139,10 +139,12 @@ void by_dtype(DType dtype, const void* left, int64_t left_count, const void* rig
     run_job(dtype, {left, left_count, right, right_count, bias, bias_count, out, out_count}, job(float{}), job(double{}));
 }
 
-// True if AMX tiles pay for the product of such a convolution of bfloat16.
-bool by_tiles(const Convolution& c, const Shape& s) {
-    return c.dtype == DType::BFloat16 && s.out_channels >= 16 && s.in_channels * s.taps >= 32 && has_tiles();
+// True if it is of bfloat16, and large enough for instructions for that to pay.
+bool is_large_bfloat16(const Convolution& c, const Shape& s) {
+    return c.dtype == DType::BFloat16 && s.out_channels >= 16 && s.in_channels * s.taps >= 32;
 }
+// True if AMX tiles pay for the product of such a convolution of bfloat16.
+bool by_tiles(const Convolution& c, const Shape& s) { return is_large_bfloat16(c, s) && has_tiles(); }
 
 struct Counts {
     int64_t input, weight, output;
@@ -157,11 +159,12 @@ void convolution(const Convolution& c, const void* input, const void* weight, co
     Shape s(c);
     Counts n(s);
     if (n.output == 0) return;
-    if (s.in_channels >= 8 && by_tiles(c, s)) { // with fewer channels unrolling costs more than the products save
+    // With fewer channels unrolling costs more than the products save.
+    if (s.in_channels >= 8 && is_large_bfloat16(c, s) && (has_tiles() || has_bf16_products())) {
         const auto *x = static_cast<const BFloat16*>(input), *w = static_cast<const BFloat16*>(weight),
                    *b = static_cast<const BFloat16*>(bias);
         auto* to = static_cast<BFloat16*>(output);
-        if (!run_tiles(s, x, w, b, to)) run_unrolled(s, x, w, b, to);
+        if (!has_tiles() || !run_tiles(s, x, w, b, to)) run_unrolled(s, x, w, b, to);
         return;
     }
     by_dtype(c.dtype, input, n.input, weight, n.weight, bias, c.out_channels, output, n.output,
