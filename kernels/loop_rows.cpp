@@ -57,22 +57,25 @@ private:
 } // namespace
 
 bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
-    constexpr int64_t shortest = 8, longest = 2048, longest_without = 256,
-                      fewest_rows = 8; // longest without numbers: tiles read them in place
+    constexpr int64_t longest = 2048, longest_without = 256, fewest_rows = 8; // longest without numbers: tiles read them in place
     if (order.ndim < 2) return false;
     const int last = order.ndim - 1, outputs = kernel.output_count;
     const int64_t n = order.sizes[last], rows = order.size / n;
-    if (n < shortest || n > longest || rows < fewest_rows) return false;
+    if (n > longest || rows < fewest_rows) return false;
     auto along = [&](const LoopOperand& operand) { return operand.strides[order.dims[last]]; };
     auto item = [](const LoopOperand& operand) { return static_cast<int64_t>(item_size(operand.type)); };
     bool has_numbers = false;
+    int gathered = 0; // operands that tiles would gather or spread
     for (int k = 0; k < kernel.input_count; k++) {
         const LoopOperand& input = kernel.operands[outputs + k];
+        gathered += input.strides[order.dims[last - 1]] != along(input) * n;
         if (along(input) == item(input)) continue;
         if (along(input) != 0 || (item(input) != 4 && item(input) != 8)) return false; // others are read as a whole register
         for (int d = 0; d < last; d++) has_numbers |= input.strides[order.dims[d]] != 0;
     }
     if (!has_numbers && n > longest_without) return false;
+    // A row costs 3 ns here. Tiles take 1.5 ns for each operand of a very short one, and more with its length.
+    if (n < (gathered >= 3 ? 40 : gathered == 2 && program.steps.size() == 1 ? 48 : 96)) return false;
     int64_t written = 0;
     for (int k = 0; k < outputs; k++) {
         const LoopOperand& output = kernel.operands[k];

@@ -41,7 +41,8 @@ template <bool Out> static void transfer(Stream& stream, char* memory, int64_t n
         if (Out) copy({stream.at, memory, {rows, row}, {between, stride}, {row * item, item}});
         else copy({memory, stream.at, {rows, row}, {row * item, item}, {between, stride}});
         stream.skip(rows * row);
-        if (!Out && stride != 0 && (row * item >= 512 || rows > 1)) fetch_ahead(stream.at, rows > 1 ? 4096 : 1024);
+        if (!Out && stride == item && row * item >= 512) fetch_ahead(stream.at, 1024);
+        else if (!Out && rows > 1 && between != 0 && stream.is_large) fetch_ahead(stream.at, 4096);
         memory += rows * row * item;
         n -= rows * row;
     }

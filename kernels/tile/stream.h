@@ -50,6 +50,7 @@ struct Stream {
     int item;
     int ndim;
     Mode mode;
+    bool is_large; // more than the first caches hold, so that short rows are prefetched
     const int64_t* sizes;
     const int64_t* strides;
     int64_t* coordinates; // General only: the coordinates of `at`
@@ -72,6 +73,9 @@ struct Stream {
             }
         }
         ndim = count;
+        int64_t bytes = item_size;
+        for (int d = 0; d < count; d++) bytes *= to_strides[d] ? to_sizes[d] : 1;
+        is_large = bytes >= 512 << 10;
         sizes = to_sizes;
         strides = to_strides;
         coordinates = memory + 2 * dims;
