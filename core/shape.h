@@ -39,6 +39,6 @@ Sizes infer_size(IntList shape, int64_t numel);
 /// Strides under which the same memory reads as `target`; false where a copy is needed (torch's computeStride).
 bool view_strides(IntList sizes, IntList strides, IntList target, Sizes& result);
 /// "[2, 3]".
-[[gnu::cold]] std::string str(IntList list);
+std::string str(IntList list);
 
 } // namespace kindling
