@@ -320,6 +320,10 @@ void processes() {
     go = true;
     for (size_t i = 0; i < futures.size(); i++)
         CHECK(static_cast<Future*>(futures[i].object())->wait().integer() == static_cast<int64_t>(i));
+#if defined(__SANITIZE_ADDRESS__)
+    // The allocator of g++ 12's address sanitizer is not locked by fork(): a child of a process whose threads allocate may wait for ever.
+    std::puts("script_fork: forks beside running tasks are left out under the address sanitizer");
+#else
     // While tasks come and go.
     std::atomic<bool> stop{false};
     std::thread busy([&] {
@@ -329,6 +333,7 @@ void processes() {
         CHECK(in_child([&] { CHECK((*unit)("cells", {int64_t{5}}).integer() == 9900 + 6633 + 4900 + 3900 + 3366); }) == 0);
     stop = true;
     busy.join();
+#endif
 }
 #endif
 

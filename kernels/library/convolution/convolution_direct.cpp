@@ -53,7 +53,8 @@ template <class T> struct Direct {
     const Weights& lie;
     const T* bias;
     const DirectSteps<T>& steps = direct_steps<T>();
-    static constexpr int64_t room = 96 << 10; // elements of a copy
+    static constexpr int64_t room = 96 << 10;   // elements of a copy
+    static constexpr int64_t most_abreast = 16; // images side by side
     /// Products in the time it takes to copy an element, to read a weight, to transpose a result.
     static constexpr double copied_cost = 64, read_cost = 8, turned_cost = 12;
     const int64_t k = s.in_channels * s.taps, unit = steps.tile.rows, columns = steps.tile.columns;
@@ -72,7 +73,7 @@ template <class T> struct Direct {
         const int64_t read = s.kernel[1] * (columns * static_cast<int64_t>(sizeof(T)) + 64); // bytes of a channel for a tile
         const int64_t parts = (s.in_channels * read + (16 << 10) - 1) / (16 << 10);
         deep = (s.in_channels + parts - 1) / parts * s.taps;
-        const int64_t most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, 16));
+        const int64_t most = std::clamp<int64_t>(2048 / s.out_space, 1, std::min<int64_t>(s.batch, most_abreast));
         double least = std::numeric_limits<double>::infinity();
         for (int64_t images = 1; images <= most; ++images) {
             const int64_t blocks = (s.batch + images - 1) / images;
@@ -244,7 +245,7 @@ template <class T> struct Direct {
                T* to, T* waiting) const {
         alignas(64) T here[12 * 32 + 16]; // a register can be read at any position
         const int64_t places = layout.places(s, rows), channels = o_end - o_begin;
-        int64_t places_of_images[16]; // as many as lie side by side at most
+        int64_t places_of_images[most_abreast];
         for (int64_t n = 0; n < images; ++n) places_of_images[n] = place_of(group, first + n);
         const PositionRuns runs(s, layout, rows, images, columns, places_of_images);
         for (int64_t p = 0; p < k; p += deep) {
