@@ -1,4 +1,6 @@
 """What random calls of operators found (tests/fuzz/differences.py and empties.py), by class; PyTorch is asked for each."""
+import gc
+
 import pytest
 from both import same
 
@@ -63,6 +65,7 @@ def test_outs_of_a_call_that_refuses_the_second_are_let_go(call):
         for _ in range(20):
             with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
                 eval(run, scope)
+        gc.collect()  # or what earlier tests left in cycles goes at any moment
         in_use.append(kindling._C._memory_stats()["allocated_bytes.all.current"])
     assert in_use[2] == in_use[1]
 
