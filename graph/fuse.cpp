@@ -273,8 +273,9 @@ private:
     static Extent extent(const Operand& x, const Dims& sizes) {
         return {x.offset, static_cast<int64_t>(item_size(x.type)), sizes, x.strides};
     }
-    bool are_apart(Access a, Access b) const {
-        return lie_apart(extent(operand(a), item(a.loop).sizes), extent(operand(b), item(b.loop).sizes));
+    bool may_overlap(Access a, Access b) const {
+        const Operand &x = operand(a), &y = operand(b);
+        return x.slot == y.slot && !lie_apart(extent(x, item(a.loop).sizes), extent(y, item(b.loop).sizes));
     }
 
     /// The last groups that write a slot and that read it from memory.
@@ -493,7 +494,7 @@ private:
             const Last& last = last_[static_cast<size_t>(slot)];
             auto clashes = [&](const std::vector<Access>& list) {
                 for (const Access& each : list)
-                    if (operand(each).slot == slot && !are_apart(each, {i, k})) return true;
+                    if (may_overlap(each, {i, k})) return true;
                 return false;
             };
             for (int g = std::max(last.write_group, writes ? last.read_group : -1); g > first; g--) {
@@ -548,7 +549,7 @@ private:
         };
         auto known = [&](const std::vector<Access>& list, Access access) {
             for (const Access& each : list)
-                if (operand(each).slot == operand(access).slot && same_places(each, access, group.sizes)) return true;
+                if (same_places(each, access, group.sizes)) return true;
             return false;
         };
         for (int k = from.output_count; k < from.operand_count(); k++) {
@@ -565,7 +566,7 @@ private:
             const int slot = operand({i, k}).slot;
             touch(group.slots, slot);
             if (recorded_.wanted[static_cast<size_t>(slot)]) touch(group.stored, slot);
-            for (const Access& read : group.reads) group.in_place |= operand(read).slot == slot && !are_apart(read, {i, k});
+            for (const Access& read : group.reads) group.in_place |= may_overlap(read, {i, k});
             last_[static_cast<size_t>(slot)].write_group = std::max(last_[static_cast<size_t>(slot)].write_group, static_cast<int>(g));
             if (!known(group.writes, {i, k})) group.writes.push_back({i, k});
         }
@@ -704,7 +705,7 @@ private:
             for (int k = from.output_count; k < from.operand_count(); k++) {
                 const Value* computed = nullptr;
                 for (const Value& value : values)
-                    if (operand(value.at).slot == operand({i, k}).slot && same_places(value.at, {i, k}, group.sizes)) computed = &value;
+                    if (same_places(value.at, {i, k}, group.sizes)) computed = &value;
                 if (computed) {
                     given.push_back(computed->symbol);
                     continue;
@@ -740,9 +741,7 @@ private:
             }
             for (int k = 0; k < from.output_count; k++) {
                 const Sym stored = Sym::convert(results[static_cast<size_t>(k)], operand({i, k}).type);
-                std::erase_if(values, [&](const Value& value) {
-                    return operand(value.at).slot == operand({i, k}).slot && same_places(value.at, {i, k}, group.sizes);
-                });
+                std::erase_if(values, [&](const Value& value) { return same_places(value.at, {i, k}, group.sizes); });
                 values.push_back({{i, k}, stored});
             }
         }
@@ -752,9 +751,7 @@ private:
             // A copy of what is overwritten here would be read after that.
             if (const Node& node = builder->node(value.symbol.node()); node.primitive == Primitive::Input && builder == &map)
                 for (const Value& other : values)
-                    if (const Access input = inputs[static_cast<size_t>(node.index())];
-                        operand(other.at).slot == operand(input).slot && !are_apart(other.at, input))
-                        return Written::Apart;
+                    if (may_overlap(other.at, inputs[static_cast<size_t>(node.index())])) return Written::Apart;
             builder->output(value.symbol);
             stored.push_back(value.symbol.node());
             add_operand(step, value.at, group.sizes);

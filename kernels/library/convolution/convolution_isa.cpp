@@ -327,8 +327,9 @@ void direct(int64_t k, const T* a, const T* from, int64_t second, const int64_t*
     for (int64_t p = 0; p < k; ++p, a += R) {
         const T* b = from + offsets[p];
         V b0 = V::load(b), b1 = V::load(b + second);
+        // One line of the results at each step: each row is in another page, so that a prefetch may wait for its translation.
         if (p < R) __builtin_prefetch(to + p * to_step, 1);
-        else if (p < 2 * R) __builtin_prefetch(to + (p - R) * to_step + W, 1); // one at a time: each row is in another page
+        else if (p < 2 * R) __builtin_prefetch(to + (p - R) * to_step + W, 1);
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
             V factor = V::all(a[i]);
