@@ -156,6 +156,7 @@ static void call_recording(const Operator& op, Value* arguments, Value* results)
     if (raises && home.body == Body::Pointwise && home.value_check && !op.added.load(std::memory_order_relaxed))
         raises = !values_pass(op, arguments);
     const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
+                         (&op == &home && home.has(trait::ByParts)) ||
                          (!raises && (home.body == Body::View || home.body == Body::Pointwise || home.loop != LoopKind::None));
     if (records && !op.added.load(std::memory_order_relaxed)) return op.kernel(op, arguments, results);
     for (size_t i = 0; i < op.argument_count(); i++) {

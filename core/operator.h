@@ -64,6 +64,7 @@ enum class Promotion : uint8_t {
     TRAIT(AutocastFloat)     /*   in float32 (losses), */                                                                                  \
     TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */                                                            \
     TRAIT(ByLoops)           /* a kernel that touches no memory: it makes or copies headers, whatever is put off */                        \
+    TRAIT(ByParts)           /* a kernel whose computing half fills and copies parts of memory alone (operators/parts.h) */                \
     TRAIT(BySlices)          /* a composition that reads values: batched tensors go through it one slice after another */                  \
     TRAIT(GivesSelf)         /* writes lists in place and has no result: Python gets the first list back */                                \
     TRAIT(AnyDevice)         /* gives or changes headers and fresh memory alone (empty, resize_) */                                        \

@@ -6,14 +6,13 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "core/span.h"
+#include "graph/items.h"
+#include "graph/overlap.h"
 #include "graph/plan.h"
 #include "kernels/symbol.h"
 
 namespace kindling {
 namespace {
-
-using Dims = SmallVector<int64_t, 8>;
 
 /// More streams of memory than this would evict one another; neighbours in a cache line are one stream.
 constexpr int most_streams = 28, most_operands = max_loop_operands - 4;
@@ -24,138 +23,6 @@ constexpr int64_t longest_row = 1 << 16, fewest_rows = 16;
 constexpr size_t most_nodes = 1500;
 /// Loops that share no memory run together if they are so small that starting them is most of their time.
 constexpr int64_t small_loop = 1 << 14;
-
-int64_t product(const Dims& sizes) {
-    int64_t all = 1;
-    for (int64_t size : sizes) all *= size;
-    return all;
-}
-
-/// An operand in the dimensions that its loop has after those that lie together were merged.
-struct Operand {
-    int slot;
-    DType type;
-    int64_t offset;
-    Dims strides;
-};
-
-/// A loop with merged dimensions: a loop over (4, 8) whose operands are all contiguous is one over (32), as is one over (8, 4).
-struct Item {
-    Dims sizes;
-    uint64_t reduced = 0, row = 0;
-    std::vector<Operand> operands;
-    std::shared_ptr<const Expression> as_row; // a reduction as what gives its result for every element of the row
-    bool alone = false;                       // it counts its dimensions, so they must stay as they are
-    bool needed = false;
-};
-
-/// Leaves out dimensions of size 1, and merges neighbours that are one dimension for every operand and both reduced or both not.
-void merge(Dims& sizes, uint64_t* masks[2], std::vector<Operand>& operands) {
-    size_t kept = 0;
-    uint64_t merged[2] = {0, 0};
-    for (size_t d = 0; d < sizes.size(); d++) {
-        if (sizes[d] == 1) continue;
-        bool together = kept > 0;
-        for (int m = 0; m < 2 && together; m++) together = (merged[m] >> (kept - 1) & 1) == (*masks[m] >> d & 1);
-        for (const Operand& operand : operands) together = together && operand.strides[kept - 1] == operand.strides[d] * sizes[d];
-        const size_t to = together ? kept - 1 : kept;
-        const int64_t size = together ? sizes[to] * sizes[d] : sizes[d];
-        for (Operand& operand : operands) operand.strides[to] = operand.strides[d];
-        for (int m = 0; m < 2; m++)
-            if (*masks[m] >> d & 1) merged[m] |= uint64_t{1} << to;
-        sizes[to] = size;
-        if (!together) kept++;
-    }
-    sizes.resize(kept);
-    for (Operand& operand : operands) operand.strides.resize(kept);
-    for (int m = 0; m < 2; m++) *masks[m] = merged[m];
-}
-
-/// The coarsest dimensions that both spaces can be written in, in the same order of elements. False if there are none.
-bool refine(const Dims& a, const Dims& b, Dims& both) {
-    Dims reversed;
-    size_t i = a.size(), j = b.size();
-    int64_t left_a = 1, left_b = 1; // of the dimension that is being split; 1: take the next
-    for (;;) {
-        if (left_a == 1) {
-            if (i == 0) break;
-            left_a = a[--i];
-        }
-        if (left_b == 1) {
-            if (j == 0) break;
-            left_b = b[--j];
-        }
-        const int64_t part = std::min(left_a, left_b);
-        if (left_a % part || left_b % part) return false;
-        reversed.push_back(part);
-        left_a /= part, left_b /= part;
-    }
-    if (i || j || left_a != 1 || left_b != 1) return false;
-    both.clear();
-    for (size_t k = reversed.size(); k-- > 0;) both.push_back(reversed[k]);
-    return true;
-}
-
-/// Strides, or a mask, over `sizes` as what they are over `fine`, a refinement of them.
-Dims finer(const Dims& sizes, const Dims& strides, const Dims& fine) {
-    Dims result(fine.size());
-    size_t d = sizes.size();
-    int64_t left = 1, stride = 0;
-    for (size_t k = fine.size(); k-- > 0;) {
-        if (left == 1) {
-            d--;
-            left = sizes[d];
-            stride = strides[d];
-        }
-        result[k] = stride;
-        stride *= fine[k];
-        left /= fine[k];
-    }
-    return result;
-}
-uint64_t finer(const Dims& sizes, uint64_t mask, const Dims& fine) {
-    uint64_t result = 0;
-    size_t d = sizes.size();
-    int64_t left = 1;
-    for (size_t k = fine.size(); k-- > 0;) {
-        if (left == 1) {
-            d--;
-            left = sizes[d];
-        }
-        if (mask >> d & 1) result |= uint64_t{1} << k;
-        left /= fine[k];
-    }
-    return result;
-}
-
-/// The bytes of one operand's elements: its offset, its strides, and one element.
-struct Extent {
-    int64_t offset, item;
-    const Dims &sizes, &strides;
-
-    /// Where they begin and end modulo `step`. Dimensions of which each stride is a multiple of it stay in place. False if they may
-    /// reach beyond the end.
-    bool within(int64_t step, int64_t& begin, int64_t& end) const {
-        begin = offset % step;
-        end = begin + item;
-        for (size_t d = 0; d < sizes.size(); d++)
-            if (strides[d] % step != 0) end += (sizes[d] - 1) * std::abs(strides[d]);
-        return end <= step;
-    }
-};
-
-/// Whether two operands in one memory have no byte in common, as `x[..., 0]` and `x[..., 1:]`: one ends before the other begins, or
-/// does so in every row.
-bool lie_apart(const Extent& a, const Extent& b) {
-    int64_t a_begin, a_end, b_begin, b_end;
-    auto apart_in = [&](int64_t step) {
-        return a.within(step, a_begin, a_end) && b.within(step, b_begin, b_end) && (a_end <= b_begin || b_end <= a_begin);
-    };
-    for (const Extent* each : {&a, &b})
-        for (int64_t stride : each->strides)
-            if (stride > each->item && apart_in(stride)) return true;
-    return apart_in(int64_t{1} << 62);
-}
 
 struct Access {
     int loop, operand;
@@ -184,10 +51,10 @@ public:
     std::unique_ptr<Plan> run() {
         read_items();
         find_needed();
+        split_at_seams(recorded_, items_);
         for (int i = 0; i < static_cast<int>(items_.size()); i++)
             if (items_[static_cast<size_t>(i)].needed) place(i);
-        for (size_t g = 0; g < groups_.size(); g++)
-            if (groups_[g].reduced || groups_[g].row) absorb(g);
+        for (size_t g = 0; g < groups_.size(); g++) absorb(g);
         auto plan = std::make_unique<Plan>();
         for (size_t g = 0; g < groups_.size(); g++)
             if (!groups_[g].gone) write(g, *plan);
@@ -196,7 +63,7 @@ public:
     }
 
 private:
-    const RecordedLoop& loop(int i) const { return recorded_.loops[static_cast<size_t>(i)]; }
+    const RecordedLoop& loop(int i) const { return recorded_.loops[static_cast<size_t>(item(i).loop)]; }
     const Item& item(int i) const { return items_[static_cast<size_t>(i)]; }
     const Operand& operand(Access a) const { return item(a.loop).operands[static_cast<size_t>(a.operand)]; }
 
@@ -206,6 +73,7 @@ private:
         for (size_t i = 0; i < items_.size(); i++) {
             const RecordedLoop& from = recorded_.loops[i];
             Item& to = items_[i];
+            to.loop = static_cast<int>(i);
             to.sizes = IntList(recorded_.sizes(from), static_cast<size_t>(from.ndim));
             to.reduced = from.reduced;
             to.row = from.row;
@@ -575,43 +443,47 @@ private:
 
     static uint64_t spread_mask(const Dims& sizes, uint64_t mask, const Dims& fine) { return finer(sizes, mask, fine); }
 
-    bool is_read_by(const Group& group, int slot) const {
-        for (const Access& read : group.reads)
-            if (operand(read).slot == slot) return true;
-        return false;
-    }
     bool is_written_by(const Group& group, int slot) const {
         for (const Access& write : group.writes)
             if (operand(write).slot == slot) return true;
         return false;
     }
 
-    /// What only this reduction reads is computed in it.
+    bool overlaps(const std::vector<Access>& list, Access access) const {
+        for (const Access& each : list)
+            if (may_overlap(each, access)) return true;
+        return false;
+    }
+
+    bool feeds(const Group& from, const Group& to) const {
+        for (const Access& read : to.reads)
+            if (overlaps(from.writes, read)) return true;
+        return false;
+    }
+
+    /// What only this group reads is computed in it.
     void absorb(size_t r) {
         if (groups_[r].alone) return;
         for (size_t g = r; g-- > 0;) {
             Group &from = groups_[g], &to = groups_[r];
             if (from.gone || from.alone || from.reduced || from.row || from.in_place || to.in_place) continue;
-            bool feeds = false, fits = true;
+            bool fits = true;
             Dims fine;
-            if (!refine(to.sizes, from.sizes, fine)) continue;
+            if (!feeds(from, to) || !refine(to.sizes, from.sizes, fine)) continue;
             for (const Access& write : from.writes) {
-                const int slot = operand(write).slot;
-                fits = fits && !recorded_.wanted[static_cast<size_t>(slot)];
+                fits = fits && !recorded_.wanted[static_cast<size_t>(operand(write).slot)];
                 for (size_t other = g + 1; other < groups_.size() && fits; other++)
-                    if (other != r && !groups_[other].gone && (is_read_by(groups_[other], slot) || is_written_by(groups_[other], slot)))
+                    if (other != r && !groups_[other].gone &&
+                        (overlaps(groups_[other].reads, write) || overlaps(groups_[other].writes, write)))
                         fits = false;
-                for (const Access& read : to.reads)
-                    if (operand(read).slot == slot) {
-                        feeds = true;
-                        fits = fits && same_places(write, read, fine); // with several writes of a slot it stays in memory
-                    }
+                for (const Access& read : to.reads) // with several writes of a slot it stays in memory
+                    if (fits && may_overlap(write, read)) fits = same_places(write, read, fine);
             }
-            // What it reads must still be there where the reduction runs.
+            // What it reads must still be there where the other runs.
             for (const Access& read : from.reads)
                 for (size_t other = g + 1; other <= r && fits; other++)
-                    if (!groups_[other].gone && is_written_by(groups_[other], operand(read).slot)) fits = false;
-            if (!feeds || !fits || from.streams + to.streams > most_streams || from.operands + to.operands > most_operands ||
+                    if (!groups_[other].gone && overlaps(groups_[other].writes, read)) fits = false;
+            if (!fits || from.streams + to.streams > most_streams || from.operands + to.operands > most_operands ||
                 from.nodes + to.nodes > most_nodes)
                 continue;
             to.reduced = finer(to.sizes, to.reduced, fine);
@@ -620,7 +492,7 @@ private:
             to.loops.insert(to.loops.begin(), from.loops.begin(), from.loops.end());
             std::vector<Access> reads = from.reads;
             for (const Access& read : to.reads)
-                if (!is_written_by(from, operand(read).slot)) reads.push_back(read);
+                if (!overlaps(from.writes, read)) reads.push_back(read);
             to.reads = reads;
             to.nodes += from.nodes;
             count_operands(to);
@@ -628,11 +500,11 @@ private:
         }
     }
 
-    /// Whether what the group leaves in a slot has to lie in memory.
-    bool is_stored(size_t g, int slot) const {
-        if (recorded_.wanted[static_cast<size_t>(slot)]) return true;
+    /// Whether what the group leaves there has to lie in memory.
+    bool is_stored(size_t g, Access written) const {
+        if (recorded_.wanted[static_cast<size_t>(operand(written).slot)]) return true;
         for (size_t other = g + 1; other < groups_.size(); other++)
-            if (!groups_[other].gone && is_read_by(groups_[other], slot)) return true;
+            if (!groups_[other].gone && overlaps(groups_[other].reads, written)) return true;
         return false;
     }
 
@@ -747,7 +619,7 @@ private:
         }
         std::vector<int32_t> stored;
         for (const Value& value : values) {
-            if (!is_stored(g, operand(value.at).slot)) continue;
+            if (!is_stored(g, value.at)) continue;
             // A copy of what is overwritten here would be read after that.
             if (const Node& node = builder->node(value.symbol.node()); node.primitive == Primitive::Input && builder == &map)
                 for (const Value& other : values)
@@ -777,7 +649,7 @@ private:
         if (group.loops.size() > 1) {
             PlannedLoop step;
             operands_.clear();
-            step.loops = group.loops;
+            for (int i : group.loops) step.loops.push_back(item(i).loop);
             const Written written = write_together(g, step);
             if (written == Written::Stored) add_step(group, std::move(step), plan);
             if (written != Written::Apart) return;
@@ -785,7 +657,7 @@ private:
         for (int i : group.loops) {
             PlannedLoop step;
             operands_.clear();
-            step.loops = {i};
+            step.loops = {item(i).loop};
             if (auto given = given_.find(i); given != given_.end()) items_[static_cast<size_t>(i)] = given->second;
             write_alone(i, step);
             add_step(item(i), std::move(step), plan);

@@ -142,6 +142,8 @@ void Pending::drop() {
     has_loops_.store(false, std::memory_order_release);
     bytes_ = 0;
     look_at_ = most_bytes;
+    halted_ = nullptr;
+    next_step_ = 0;
 }
 
 // ---- recording
@@ -149,6 +151,10 @@ void Pending::drop() {
 void Pending::record(const LoopKernel& kernel, const Place* places) {
     const int count = kernel.output_count + kernel.input_count;
     Guard guard(*this);
+    if (halted_) [[unlikely]] { // what is left of it waits for who reads that
+        guard.unlock();
+        return record_elsewhere(kernel, places);
+    }
     for (int i = 0; i < count; i++) { // another thread's queue has it
         Storage* storage = places[i].storage;
         const uint32_t state = storage->state.load(std::memory_order_acquire) & ~Storage::Unallocated;
@@ -249,6 +255,14 @@ void Pending::run(bool at_end) {
 
 void Pending::run_locked(bool at_end) {
     if (recorded_.loops.empty()) return;
+    const Plan* plan = halted_ ? halted_ : find_plan();
+    if (explained) [[unlikely]]
+        explain(*plan, at_end);
+    else execute(*plan);
+    drop();
+}
+
+const Plan* Pending::find_plan() {
     flush_count.fetch_add(1, std::memory_order_relaxed);
     recorded_count.fetch_add(static_cast<int64_t>(recorded_.loops.size()), std::memory_order_relaxed);
     recorded_.wanted.resize(slots_.size());
@@ -268,10 +282,7 @@ void Pending::run_locked(bool at_end) {
         }
     if (!plan) plan = add_plan(hash, length);
     key.resize(length);
-    if (explained) [[unlikely]]
-        explain(*plan, at_end);
-    else execute(*plan);
-    drop();
+    return plan;
 }
 
 /// Makes the plan of what is recorded, whose key was added behind `length` numbers.
@@ -304,7 +315,8 @@ void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
     Deaf deaf; // a handler of signals is Python code, which may need what is just being run
     std::vector<LoopOperand> operands;
     std::vector<Immediate> scalars;
-    for (size_t which = 0; which < plan.steps.size(); which++) {
+    if (seconds) seconds->resize(next_step_);
+    for (size_t which = next_step_; which < plan.steps.size(); which++) {
         const PlannedLoop& step = plan.steps[which];
         bool in_place = false;
         try {
@@ -341,10 +353,9 @@ void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
             if (seconds) seconds->push_back(now() - begin);
         } catch (...) {
             // What has not run is tried again by the next who needs it; but nothing is written in place a second time.
-            std::vector<int> left;
-            for (size_t i = which + in_place; i < plan.steps.size(); i++)
-                left.insert(left.end(), plan.steps[i].loops.begin(), plan.steps[i].loops.end());
-            keep(left);
+            halted_ = &plan;
+            next_step_ = which + in_place;
+            if (next_step_ == plan.steps.size()) drop();
             throw;
         }
         for (int last : step.last_use) {
@@ -354,24 +365,6 @@ void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
             release(std::exchange(slot.storage, nullptr));
         }
     }
-}
-
-void Pending::keep(const std::vector<int>& loops) {
-    if (loops.empty()) return drop();
-    std::vector<int64_t> numbers;
-    std::vector<RecordedLoop> kept;
-    for (int which : loops) {
-        RecordedLoop loop = recorded_.loops[static_cast<size_t>(which)];
-        const size_t first = loop.sizes - loop_words, n = static_cast<size_t>(loop.ndim);
-        const size_t length = loop_words + n + static_cast<size_t>(loop.operand_count()) * (3 + n);
-        loop.sizes = static_cast<uint32_t>(numbers.size() + loop_words);
-        loop.operands = static_cast<uint32_t>(numbers.size() + loop_words + n);
-        numbers.insert(numbers.end(), recorded_.numbers.begin() + static_cast<ptrdiff_t>(first),
-                       recorded_.numbers.begin() + static_cast<ptrdiff_t>(first + length));
-        kept.push_back(loop);
-    }
-    recorded_.numbers.swap(numbers);
-    recorded_.loops.swap(kept);
 }
 
 void settle(Storage* storage, bool is_written) {
@@ -427,6 +420,13 @@ static void list(Pending* queue) {
     }
     mine = new Pending;
     list(mine);
+}
+
+void Pending::record_elsewhere(const LoopKernel& kernel, const Place* places) {
+    take_queue();
+    recorded_before = ~uint64_t{0};
+    thread_state.recording = mine;
+    mine->record(kernel, places);
 }
 
 void begin_recording() {

@@ -89,7 +89,8 @@ protected:
     int64_t find(const Storage* storage) const;
     virtual void run_locked(bool at_end = false);
     void execute(const Plan& plan, std::vector<double>* seconds = nullptr);
-    [[gnu::cold]] void keep(const std::vector<int>& loops);
+    [[gnu::cold]] void record_elsewhere(const LoopKernel& kernel, const Place* places);
+    const Plan* find_plan();
     [[gnu::cold]] const Plan* add_plan(uint64_t hash, size_t length);
     [[gnu::cold]] void explain(const Plan& plan, bool at_end);
     void drop();
@@ -105,6 +106,8 @@ protected:
     int64_t bytes_ = 0; // of the memory that loops touch, and at how much of it is_full looks again
     int64_t look_at_ = most_bytes;
     std::vector<std::unique_ptr<Plan>> plans_;
+    const Plan* halted_ = nullptr; // that of a run which failed, and the loop to go on with
+    size_t next_step_ = 0;
 };
 inline void release(Pending*) {} // queues stay for the next thread
 

@@ -54,6 +54,16 @@ private:
     int64_t* place_;
 };
 
+/// How short a row may be. One costs 3 ns here; tiles take 1.5 ns for each operand of a very short row that they gather or spread, and
+/// more with its length, but compute functions in vectors that go on over the ends of rows.
+int64_t shortest(const TileProgram& program, int gathered, int spread) {
+    bool simple = true;
+    for (const TileStep& step : program.steps)
+        simple &= step.task.kind == TileTask::Compute && is_cheap(static_cast<Primitive>(step.task.which));
+    if (simple && gathered + spread >= 6) return 16;
+    return gathered >= 3 ? 40 : gathered == 2 && program.steps.size() == 1 ? 48 : 96;
+}
+
 } // namespace
 
 bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
@@ -65,7 +75,7 @@ bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const 
     auto along = [&](const LoopOperand& operand) { return operand.strides[order.dims[last]]; };
     auto item = [](const LoopOperand& operand) { return static_cast<int64_t>(item_size(operand.type)); };
     bool has_numbers = false;
-    int gathered = 0; // operands that tiles would gather or spread
+    int gathered = 0, spread = 0; // operands that tiles would gather, or spread
     for (int k = 0; k < kernel.input_count; k++) {
         const LoopOperand& input = kernel.operands[outputs + k];
         gathered += input.strides[order.dims[last - 1]] != along(input) * n;
@@ -74,8 +84,8 @@ bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const 
         for (int d = 0; d < last; d++) has_numbers |= input.strides[order.dims[d]] != 0;
     }
     if (!has_numbers && n > longest_without) return false;
-    // A row costs 3 ns here. Tiles take 1.5 ns for each operand of a very short one, and more with its length.
-    if (n < (gathered >= 3 ? 40 : gathered == 2 && program.steps.size() == 1 ? 48 : 96)) return false;
+    for (int k = 0; k < outputs; k++) spread += kernel.operands[k].strides[order.dims[last - 1]] != along(kernel.operands[k]) * n;
+    if (n < shortest(program, gathered, spread)) return false;
     int64_t written = 0;
     for (int k = 0; k < outputs; k++) {
         const LoopOperand& output = kernel.operands[k];

@@ -225,6 +225,8 @@ template <class F> Field otherwise(F) { return otherwise_field(&boxed::fresh_ker
 template <class F> Field batches(F) { return batch_field(&boxed::kernel<F>); }
 /// A kernel that touches no memory: nothing that is put off is run for it (graph/pending.h).
 inline Field by_loops() { return flags(trait::ByLoops); }
+/// A kernel whose computing half reaches memory through `copy_part`, `add_part` and `fill_part` alone, which may be put off.
+inline Field by_parts() { return flags(trait::ByParts); }
 /// A composition that asks for values itself, which batched tensors do not have: it runs for one slice of them after another.
 inline Field slice_by_slice() { return flags(trait::BySlices); }
 inline Field broadcasts() { return flags(trait::Broadcasts); }

@@ -459,7 +459,7 @@ void take_inputs(KernelCall& call, Array* arrays) {
         if (!read.tensor) continue;
         prepare(read);
         need_memory(read.tensor);
-        read.tensor->storage->data_to_read(); // what was put off runs in this thread, not in one that computes
+        if (!thread_state.recording) read.tensor->storage->data_to_read(); // runs in this thread, not in one that computes
         arrays[i] = Array(read.tensor);
     }
 }
@@ -508,7 +508,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
         Unlocked unlocked(work_of(call, results) > long_work);
         for (int i = 0; i < call.result_count; i++)
             if (const Array& zeros = *places[i]; zeros.defined() && zeros.numel() && call.result(i).zeros) {
-                if (zeros.impl()->non_overlapping_dense)
+                if (zeros.impl()->non_overlapping_dense && !thread_state.recording)
                     std::memset(zeros.data(), 0, static_cast<size_t>(zeros.numel()) * zeros.element_size());
                 else copy_into(results[i], wrap_number(Scalar(0))); // an out= with gaps
             }

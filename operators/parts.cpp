@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/thread_state.h"
+#include "graph/pending.h"
 #include "operators/cached.h"
 
 namespace kindling {
@@ -87,6 +89,7 @@ void check_copied(IntList from, const Part& to) {
 static void run_over(const Expression& expression, const Part& there, std::initializer_list<std::pair<const Array*, const Part*>> given,
                      const Immediate* scalars) {
     LoopOperand operands[3];
+    Place places[3];
     Sizes strides[3], sizes = there.sizes;
     int count = 0;
     if (sizes.empty()) sizes.push_back(1);
@@ -95,18 +98,25 @@ static void run_over(const Expression& expression, const Part& there, std::initi
         strides[count] = expanded_strides(part->sizes, part->strides, there.sizes);
         if (strides[count].empty()) strides[count].push_back(0);
         for (int64_t& each : strides[count]) each *= item;
-        operands[count] = {array->data_ptr<char>() + part->offset * item, array->dtype(), strides[count].data()};
+        operands[count] = {nullptr, array->dtype(), strides[count].data()};
+        places[count] = {array->impl()->storage, (array->impl()->offset + part->offset) * item, array->dtype(), strides[count].data()};
         count++;
     }
-    for (const int64_t size : sizes)
-        if (!size) return;
-    run(LoopKernel{.expression = &expression,
-                   .ndim = static_cast<int>(sizes.size()),
-                   .sizes = sizes.data(),
-                   .output_count = 1,
-                   .input_count = count - 1,
-                   .operands = operands,
-                   .scalars = scalars});
+    int64_t numel = 1;
+    for (const int64_t size : sizes) numel *= size;
+    if (!numel) return;
+    const LoopKernel kernel{.expression = &expression,
+                            .ndim = static_cast<int>(sizes.size()),
+                            .sizes = sizes.data(),
+                            .output_count = 1,
+                            .input_count = count - 1,
+                            .operands = operands,
+                            .scalars = scalars};
+    if (thread_state.recording && is_put_off(numel, 1, count, [&](int i) { return places[i].storage; })) [[unlikely]]
+        return thread_state.recording->record(kernel, places);
+    for (int i = 0; i < count; i++)
+        operands[i].data = static_cast<char*>(i ? places[i].storage->data_to_read() : places[i].storage->data()) + places[i].offset;
+    run(kernel);
 }
 
 void copy_part(const Array& to, const Part& there, const Array& from, const Part& here) {

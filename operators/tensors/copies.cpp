@@ -72,6 +72,7 @@ OPERATORS(copies) {
     declare("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")({
         doc("split whose pieces may be written to one by one: the same memory, which autograd takes for their own"),
         linear(),
+        by_loops(),
         header([](const Tensor& self, int64_t split_size, int64_t dim) { return apart(split(self, split_size, dim)); }),
         derivative(
             "self", GIVEN(TensorList grads, Tensor self_shape, int64_t split_size,
@@ -80,6 +81,7 @@ OPERATORS(copies) {
     declare("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")({
         doc("split_with_sizes whose pieces may be written to one by one: the same memory, which autograd takes for their own"),
         linear(),
+        by_loops(),
         header([](const Tensor& self, IntList split_sizes, int64_t dim) { return apart(split_with_sizes(self, split_sizes, dim)); }),
         derivative(
             "self", GIVEN(TensorList grads, Tensor self_shape, IntList split_sizes,

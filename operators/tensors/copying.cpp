@@ -432,6 +432,7 @@ OPERATORS(copying) {
         doc("Whether the shapes are equal"),
         takes_float8(),
         not_differentiable(),
+        by_loops(),
         header([](const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }),
     });
     declare("lift_fresh(Tensor(a) self) -> Tensor(a)")({

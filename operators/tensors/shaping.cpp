@@ -249,46 +249,32 @@ Roll rolls(KernelCall& call, const Tensor& self, IntList shifts, IntList dims) {
     return roll;
 }
 
-/// Copies elements of `sizes` to `to`, with strides in bytes.
-void copy_elements(DType dtype, IntList sizes, char* to, const int64_t* to_strides, char* from, const int64_t* from_strides) {
-    const Expression& expression = cached_expression(key_of(dtype), [&](ExpressionBuilder& b) { b.output(cast(b.input(dtype), dtype)); });
-    LoopOperand operands[2] = {{to, dtype, to_strides}, {from, dtype, from_strides}};
-    LoopKernel kernel;
-    kernel.expression = &expression;
-    kernel.ndim = static_cast<int>(sizes.size());
-    kernel.sizes = sizes.data();
-    kernel.output_count = kernel.input_count = 1;
-    kernel.operands = operands;
-    run(kernel);
-}
-
-/// Of strided tensors: a block for each way of taking one of two parts along what is rolled.
-void roll_blocks(const Roll& roll, const Array& self, const Array& result) {
-    int64_t to_strides[max_dims], from_strides[max_dims];
-    loop_strides(*result.impl(), self.sizes(), to_strides);
-    loop_strides(*self.impl(), self.sizes(), from_strides);
+/// A block for each way of taking one of two parts along what is rolled.
+void roll_blocks(const Roll& roll, const Array& result, const Part& all_there, const Array& self, const Part& all_here) {
     std::vector<size_t> moved;
     for (size_t d = 0; d < roll.starts.size(); d++)
         if (roll.starts[d]) moved.push_back(d);
     for (size_t part = 0; part < size_t{1} << moved.size(); part++) {
-        Sizes sizes = self.sizes();
-        char *to = result.data_ptr<char>(), *from = self.data_ptr<char>();
+        Part there = all_there, here = all_here;
         for (size_t i = 0; i < moved.size(); i++) {
-            const size_t d = moved[i];
-            const int64_t start = roll.starts[d], left = sizes[d] - start;
-            if (part >> i & 1) to += left * to_strides[d], sizes[d] = start;
-            else from += start * from_strides[d], sizes[d] = left;
+            const auto d = static_cast<int64_t>(moved[i]);
+            const int64_t start = roll.starts[moved[i]], left = here.sizes[moved[i]] - start;
+            if (part >> i & 1) there.slice(d, left, INT64_MAX, 1), here.slice(d, 0, start, 1);
+            else there.slice(d, 0, left, 1), here.slice(d, start, INT64_MAX, 1);
         }
-        copy_elements(self.dtype(), sizes, to, to_strides, from, from_strides);
+        copy_part(result, there, self, here);
     }
 }
 
 constexpr auto rolled = [](const Roll& roll, const Array& self, const Array& result) {
     const size_t rank = roll.sizes.size();
     const int64_t item = static_cast<int64_t>(self.element_size()), all = item * self.numel();
+    if (!self.is_contiguous() || !result.is_contiguous() || thread_state.recording) {
+        if (roll.starts.size() == static_cast<size_t>(self.dim())) return roll_blocks(roll, result, Part(result), self, Part(self));
+        return roll_blocks(roll, result, Part(IntList{self.numel()}), self, Part(IntList{self.numel()})); // all of it as one row
+    }
     const char* from = self.data_ptr<char>();
     char* to = result.data_ptr<char>();
-    if (!self.is_contiguous() || !result.is_contiguous()) return roll_blocks(roll, self, result);
     if (!rank) return static_cast<void>(std::memcpy(to, from, static_cast<size_t>(all)));
     const int64_t inner = roll.inner * item, row = roll.sizes[rank - 1] * inner, rows = all / row, start = roll.starts[rank - 1] * inner;
     const bool past_cache = passes_cache(all);
@@ -316,17 +302,13 @@ constexpr auto rolled = [](const Roll& roll, const Array& self, const Array& res
 
 /// Reads with negative strides: only the loop sees them.
 constexpr auto flipped = [](uint64_t mask, const Array& self, const Array& result) {
-    const int ndim = static_cast<int>(self.dim());
-    int64_t strides[2 * max_dims];
-    loop_strides(*result.impl(), self.sizes(), strides);
-    loop_strides(*self.impl(), self.sizes(), strides + ndim);
-    char* from = static_cast<char*>(self.data());
-    for (int d = 0; d < ndim; d++)
+    Part here(self);
+    for (size_t d = 0; d < here.sizes.size(); d++)
         if (mask >> d & 1) {
-            from += (self.size(d) - 1) * strides[ndim + d];
-            strides[ndim + d] = -strides[ndim + d];
+            here.offset += (here.sizes[d] - 1) * here.strides[d];
+            here.strides[d] = -here.strides[d];
         }
-    copy_elements(self.dtype(), self.sizes(), result.data_ptr<char>(), strides, from, strides + ndim);
+    copy_part(result, Part(result), self, here);
 };
 
 } // namespace
@@ -595,6 +577,7 @@ OPERATORS(shaping) {
         doc("The order along dimensions turned round"),
         linear(),
         no_out(),
+        by_parts(),
         kernel(
             [](KernelCall& call, const Tensor& self, IntList dims) {
                 const uint64_t mask = dim_mask(dims, self.dim(), false);
@@ -627,6 +610,7 @@ OPERATORS(shaping) {
         linear(),
         takes_float8(),
         no_out(),
+        by_parts(),
         kernel(
             [](KernelCall& call, const Tensor& self, IntList shifts, IntList dims) {
                 KINDLING_CHECK(Runtime, !shifts.empty(), "`shifts` required");
@@ -755,6 +739,7 @@ OPERATORS(shaping) {
         takes_float8(),
         in(space::Torch),
         no_out(),
+        by_parts(),
         kernel(
             [](KernelCall& call, const Tensor& self, IntList pad, const Scalar& value) {
                 KINDLING_CHECK(Runtime, pad.size() % 2 == 0, "Length of pad must be even but instead it equals %zu", pad.size());

@@ -215,6 +215,7 @@ OPERATORS(views) {
         takes_float8(),
         keeps_conj(),
         in(space::Torch),
+        by_loops(),
         header([](const Tensor& self, IntList size) { return viewed(self, size); }),
         derivative(
             "self", GIVEN(Tensor grad, SizeList self_sizes) { return grad.reshape(self_sizes); }),
@@ -305,6 +306,7 @@ OPERATORS(views) {
         doc("The size of a dimension, as a value of a graph"),
         not_differentiable(),
         in(space::Ops),
+        by_loops(),
         header([](const Tensor& self, int64_t dim) { return self.size(dim); }),
     });
     declare("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")({
@@ -614,6 +616,7 @@ OPERATORS(views) {
         doc("Zeros, but for the selected element"),
         linear(),
         in(space::Hidden),
+        by_parts(),
         kernel([](KernelCall& call, const Tensor& grad_output, IntList input_sizes, int64_t dim,
                   int64_t index) { return gives_gradient(call, grad_output, input_sizes, Part(input_sizes).select(dim, index)); },
                laid_there),
@@ -637,6 +640,7 @@ OPERATORS(views) {
         doc("Zeros, but for the slice"),
         linear(),
         in(space::Hidden),
+        by_parts(),
         kernel([](KernelCall& call, const Tensor& grad_output, IntList input_sizes, int64_t dim, int64_t start, int64_t end,
                   int64_t step) { return gives_gradient(call, grad_output, input_sizes, Part(input_sizes).slice(dim, start, end, step)); },
                laid_there),
@@ -685,6 +689,7 @@ OPERATORS(views) {
         doc("Zeros, but for the diagonal"),
         linear(),
         in(space::Hidden),
+        by_parts(),
         kernel([](KernelCall& call, const Tensor& grad_output, IntList input_sizes, int64_t offset, int64_t dim1,
                   int64_t dim2) { return gives_gradient(call, grad_output, input_sizes, Part(input_sizes).diagonal(offset, dim1, dim2)); },
                laid_there),
@@ -706,6 +711,7 @@ OPERATORS(views) {
         doc("Adds up what every window gave"),
         linear(),
         in(space::Hidden),
+        by_parts(),
         kernel(
             [](KernelCall& call, const Tensor& grad_in, IntList input_sizes, int64_t dim, int64_t size, int64_t step) {
                 KINDLING_CHECK(Value, step > 0, "step is %ld but must be > 0", step);

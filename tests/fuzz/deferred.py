@@ -52,6 +52,17 @@ class Writer:
         self.say(self.draw.choice([f"{a}{one} = {a}{other} * 0.5", f"{a}{one} = {a}{other} + {a}{third}", f"{a}{one} += {a}{other}", f"{a}{one} = {self.number()}",
                                    f"{a}{one} = {a}{one} - {a}{other} * {a}{third}", f"{a}{one} *= {a}{one}"]))
 
+    def joined(self, a, b):
+        """What is joined, padded, turned or rolled from values that nobody holds, and read as a whole."""
+        draw, dim, n = self.draw, self.draw.choice([0, -1, -2]), self.number()
+        whole = draw.choice([f"torch.cat([{a} * {n}, {b} + 1], {dim})", f"torch.cat([-h[1], h[0]], {dim})", f"torch.cat([h[0] * {n}, h[1], h[0] - 1], {dim})",
+                             f"torch.cat([h[0], (h[1] * 2).sum({dim}, keepdim=True)], {dim})", f"torch.stack([{a} * 2, {a} + {b}], {dim})", f"torch.cat([{a}.cumsum(0), {a} * 2])",
+                             f"F.pad({a} * 2, (1, 2))", f"F.pad({a}, (0, -1, 1, 0), value=2)", f"({a} + 1).roll(1, {dim})", f"({a} * 2).roll(3)", f"({a} - 1).flip({dim})", f"{a}.flip(0, -1)",
+                             f"torch.cat([{a}.softmax(-1), {b}.exp()], {dim})"])
+        self.say(f"h = {a}.chunk(2, {dim})")
+        self.fresh(draw.choice([f"{whole}", f"{whole} * {n} + 1", f"{a} * {n} + {whole} * {b}", f"{whole}.sum({dim})", f"({whole} * 2).softmax(-1)", f"{whole}.relu() - {whole}", f"({whole} + {n}).mean(0)",
+                                f"torch.cat([{whole}.exp(), {a}], {dim}) + 1", f"{whole}.reshape(-1) * 2", f"{whole}.transpose(0, -1) + 1", f"{whole}[..., :3] * 2", f"{whole}.add_(1).mul_({n})"]))
+
     def leaf(self):
         draw = self.draw
         shape = draw.choice(SHAPES)
@@ -97,6 +108,8 @@ class Writer:
         elif kind < 67 and draw.random() < 0.5:
             for _ in range(draw.randint(1, 8)):
                 self.part_by_part(a)
+        elif kind < 67:
+            self.joined(a, b)
         elif kind < 73:
             self.say(draw.choice([f"{a}.add_({b})", f"{a}.mul_({self.number()})", f"{a}.copy_({b})", f"{a}.zero_()", f"{a}.fill_({self.number()})", f"{a}.relu_()",
                                   f"{a}.sub_({b}, alpha=2)", f"{a}[..., 0] = {self.number()}", f"{a}[1:] = {b}", f"{a}[0] += 1", f"{a}.clamp_(-1, 1)", f"{a}.sigmoid_()",

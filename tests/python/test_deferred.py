@@ -114,6 +114,68 @@ def test_parts_of_one_memory(function, shapes, recorded, most):
     assert torch.equal(result, expected) and found >= recorded and ran <= most, (found, ran)
 
 
+def rotated(x, cos, sin):
+    a, b = x.chunk(2, -1)
+    return x * cos + torch.cat([-b, a], -1) * sin
+
+
+@pytest.mark.parametrize("function, shapes, most", [
+    (rotated, [(4, 8, 64), (8, 64), (8, 64)], 1),
+    (lambda a, b, c: torch.cat([a.exp(), b * 2, c], 1).relu() - 1, [(5, 20, 3), (5, 16, 3), (5, 17, 3)], 3),        # a loop for each part
+    (lambda a, b: (torch.cat([a.exp(), b * 2]) + 1).sum(-1), [(9, 30), (20, 30)], 2),
+    (lambda a, b: torch.stack([a * 2, a + b]).sigmoid(), [(40, 30), (40, 30)], 1),
+    (lambda a, b: torch.cat([torch.cat([a, b * 2], -1) * 3, b], -1) + 1, [(6, 20), (6, 30)], 3),
+])
+def test_a_concatenation_is_read_part_by_part(function, shapes, most):
+    """It is never stored: what reads it is cut where its parts meet, and each piece joins what made that part."""
+    given = [torch.randn(shape) for shape in shapes]
+    result, recorded, ran = counted(function, *given)
+    assert torch.equal(result, function(*given)) and ran <= most < recorded, (recorded, ran)
+
+
+@pytest.mark.parametrize("function, most", [
+    (lambda x: torch.cat([x * 2, x], -1).softmax(-1), 2),                     # rows go across the seam
+    (lambda x: (lambda y: (y * 2, y))(torch.cat([x + 1, x], -1)), 3),         # somebody holds it
+    (lambda x: torch.cat([x + 1, x], -1).add_(1).mul_(2), 4),                 # written in place
+    (lambda x: torch.cat([x[:, :3] + 1, x], -1) * 2, 3),                      # short rows: cheaper to store
+    (lambda x: torch.cat([x * i for i in range(6)], -1) * 2, 3),              # many
+    (lambda x: torch.cat([x + 1, x], -1).t() * 2, 2),                         # read in another order
+])
+def test_a_concatenation_that_is_stored(function, most):
+    x = torch.randn(20, 30)
+    result, recorded, ran = counted(function, x)
+    assert ran <= most, (recorded, ran)
+    expected = function(x)
+    assert all(torch.equal(a, b) for a, b in zip(result, expected)) if isinstance(result, tuple) else torch.equal(result, expected)
+
+
+@pytest.mark.parametrize("function, recorded, most", [
+    (lambda x: F.pad(x * 2, (1, 2), value=3), 3, 2),
+    (lambda x: F.pad(x, (-1, 2, 0, 1)) + 1, 3, 3),
+    (lambda x: (x * 2).flip(0, -1) + 1, 3, 2),
+    (lambda x: (x + 1).roll(2, 0) * 2, 4, 3),
+    (lambda x: (x + 1).roll(300) * 2, 4, 2),
+    (lambda x: torch.autograd.functional.vjp(lambda y: (y[2:] * 2).exp(), x, torch.ones(18, 30))[1], 5, 4),
+])
+def test_padding_turning_and_rolling_are_loops(function, recorded, most):
+    x = torch.randn(20, 30)
+    result, found, ran = counted(function, x)
+    assert torch.equal(result, function(x)) and found >= recorded and ran <= most, (found, ran)
+
+
+def test_parts_that_are_read_backwards():
+    """The bytes of an operand with negative strides lie in front of its first element."""
+    def program(x, o):
+        o[0:4] = x[0:4] * 2
+        y = x[5:].flip(0) + 1
+        x[5:9] = o[0:4] + 3
+        return y
+
+    x, o = torch.arange(10.0), torch.zeros(10)
+    expected = program(x.clone(), o.clone())
+    assert torch.equal(torch.compile(program)(x, o), expected)
+
+
 def test_products_run_at_the_call():
     x, w = torch.randn(8, 16), torch.randn(16, 4)
     result, recorded, ran = counted(lambda x, w: ((x * 2 + 1) @ w).relu() * 3, x, w)
