@@ -1,5 +1,6 @@
 // kernels/library/indexing/sorting.cpp: everything works on keys. An element becomes an unsigned number with the order of the
 // elements, so that one set of algorithms, for narrow and for wide keys, serves all dtypes.
+// Compiled for calls.
 #include "kernels/library/indexing/sorting.h"
 
 #include <algorithm>
