@@ -442,6 +442,7 @@ void set_native(NativeMode mode) {
 }
 
 bool native_always() { return mode() == Mode::Always; }
+bool native_off() { return mode() == Mode::Off; }
 
 /// Then a single step gains as well: tiles need an intermediate tile for streaming stores.
 static bool writes_past_cache(const TileProgram& program, const uint8_t* repeated) {

@@ -83,6 +83,8 @@ void set_native(NativeMode mode);
 
 /// True if single steps use the native executor too (KINDLING_NATIVE=1).
 bool native_always();
+/// True if nobody shall make machine code (KINDLING_NATIVE=0).
+bool native_off();
 
 /// How many kernels have been compiled.
 int64_t native_kernel_count();

@@ -62,6 +62,7 @@ private:
         return at_most(a, b, c, 0);
     }
     int decided(const Node& comparison);
+    bool moves(uint32_t value, uint32_t head, int depth = 0) const;
     bool pinned(uint32_t id);
     void index(uint32_t id);
     void visit(uint32_t block);
@@ -295,8 +296,18 @@ int Decider::decided(const Node& test) {
     }
 }
 
+/// Whether a value may come to be computed in front of the loop with this head: it is there, or made of what may (hoist.cpp).
+bool Decider::moves(uint32_t value, uint32_t head, int depth) const {
+    if (stays(value, head)) return true;
+    const Node& made = node(value);
+    if (made.op == Op::Phi || made.op == Op::Index || made.op == Op::Proved) return false;
+    bool all = true;
+    if (depth < 16) for_each_input(function_, made, [&](uint32_t input) { all = all && moves(input, head, depth + 1); });
+    return all;
+}
+
 /// Whether a checked index must be kept apart from the index: code that reads it might else be moved in front of what proved it.
-/// Nothing moves out of the loop that makes the index; in between, the proof must hold before each loop.
+/// In front of each loop that it may leave, the proof must hold, too.
 bool Decider::pinned(uint32_t id) {
     const Node& check = node(id);
     const uint32_t x = check.input[0], size = check.input[1];
@@ -304,7 +315,7 @@ bool Decider::pinned(uint32_t id) {
     bool proved = true;
     for (uint32_t loop = shape_.loop[block]; proved && loop != nowhere; loop = shape_.loops[loop].parent) {
         const uint32_t head = shape_.loops[loop].head;
-        if (!stays(x, head)) break;
+        if (!moves(x, head)) break;
         if (!stays(size, head)) proved = false;
         at_block_ = shape_.dominator[head], at_place_ = nowhere;
         proved = proved && ask(0, x, 0) && ask(x, size, -1);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "kernels/isa.h"
 #include "kernels/native/memory.h"
+#include "kernels/native/native.h"
 #include "kernels/scalar/emit_lanes.h"
 #include "kernels/scalar/folder.h"
 
@@ -865,8 +866,9 @@ bool Emitter::write(std::string* listing) {
 
 } // namespace
 
-std::unique_ptr<Code> machine_code(Function& function, const Options& options) {
-    if (isa() == Isa::Baseline) return nullptr;
+std::unique_ptr<Code> machine_code(const Function& given, const Options& options) {
+    if (isa() == Isa::Baseline || native_off()) return nullptr;
+    Function function = given; // what follows is for machine code alone; where there is none, the interpreter runs what was given
     count_in_registers(function);
     const Shape shape(function);
     const Folder folder(function);

@@ -7,6 +7,6 @@
 namespace kindling::scalar {
 
 /// For a function whose edges are split. Null where the processor or the system does not allow it.
-std::unique_ptr<Code> machine_code(Function& function, const Options& options);
+std::unique_ptr<Code> machine_code(const Function& function, const Options& options);
 
 } // namespace kindling::scalar

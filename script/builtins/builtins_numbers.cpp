@@ -44,10 +44,8 @@ int64_t to_integer(double number) {
     return number >= -0x1p63 && number < 0x1p63 ? static_cast<int64_t>(number) : std::numeric_limits<int64_t>::min();
 }
 int64_t whole(double number) {
-    KINDLING_CHECK(Runtime, std::isfinite(number), "Cannot convert float %s to integer",
-                   std::isnan(number) ? "nan"
-                   : number < 0       ? "-inf"
-                                      : "inf");
+    if (std::isnan(number)) number = std::abs(number); // its sign is not shown
+    KINDLING_CHECK(Runtime, number >= -0x1p63 && number <= 0x1p63, "Cannot convert float %f to integer", number);
     return to_integer(number);
 }
 int64_t to_integer(const Item& item) { return width(item) ? to_integer(item.complex().real()) : item.integer(); }

@@ -163,13 +163,14 @@ private:
         const uint32_t trip = place_of(block->inputs()[0]);
         const std::vector<uint32_t> carried = places(block->inputs(), 1);
         size_t native = SIZE_MAX;
-        if (std::shared_ptr<NativeLoop> loop = NativeLoop::make(node)) {
+        std::shared_ptr<NativeLoop> loop = NativeLoop::make(node);
+        if (!loop->never()) {
             std::vector<uint32_t> inputs;
             for (const Value* input : loop->inputs()) inputs.push_back(operand_of(input));
             native = emit(Do::Native, node, inputs, places(node->outputs));
             at(native).loop = static_cast<uint32_t>(code_->loops.size());
-            code_->loops.push_back(std::move(loop));
         }
+        code_->loops.push_back(std::move(loop));
         // The condition has a place of its own; a constant truth needs none.
         const bool asks = !always(node->input(1)) || !always(block->outputs()[0]);
         const uint32_t condition = asks ? code_->places++ : 0;

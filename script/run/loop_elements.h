@@ -208,7 +208,8 @@ protected:
                     const Word real = b_.convert(ScalarType::F64, now.word);
                     const int32_t code =
                         exit(node, LoweredLoop::Exit::Message, "value cannot be converted to type int64_t without overflow");
-                    check(b_.binary(Op::And, b_.binary(Op::Ge, real, b_.real(-0x1p63)), b_.less(real, b_.real(0x1p63))), code, {});
+                    check(b_.binary(Op::And, b_.binary(Op::Ge, real, b_.real(-0x1p63)), b_.binary(Op::Le, real, b_.real(0x1p63))), code,
+                          {});
                 }
                 return number(Abstract::Int, b_.convert(ScalarType::I64, now.word));
             }
@@ -330,7 +331,8 @@ protected:
             }
         if (name == "add" || name == "sub") {
             if (a.size() > 2 && !is_one(a[2])) refuse(node, name.c_str(), " with alpha");
-            if (bools) refuse(node, name.c_str(), " of bools");
+            const auto is_bool = [&](const Abstract& x) { return x.tensor() ? dtype_of(x) == DType::Bool : x.kind == Abstract::Bool; };
+            if (bools || (name == "sub" && (is_bool(a[0]) || is_bool(a[1])))) refuse(node, name.c_str(), " of bools");
             return element(
                 dtype, wrap(b_.binary(name == "add" ? Op::Add : Op::Sub, operand(a[0], dtype, node), operand(a[1], dtype, node)), dtype));
         }

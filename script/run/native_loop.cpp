@@ -22,7 +22,7 @@ bool takes(TypeRef type) {
            type->is(TypeKind::Tensor);
 }
 
-/// Whether a node might be lowered, by its kind alone: what stands here is a guess that costs nothing, `lower_loop` decides.
+/// Whether a node might be lowered, by its kind alone: a guess that costs nothing, `lower_loop` decides.
 bool hopeful(const Node* node) {
     static constexpr char kinds[][24] = {"prim::Constant",      "prim::If",
                                          "prim::Loop",          "prim::RaiseException",
@@ -35,17 +35,19 @@ bool hopeful(const Node* node) {
         if (node->kind == kind) return true;
     return node->kind.compare(0, 6, "aten::") == 0;
 }
-bool hopeful(const Block* block) {
+std::string needs(const Value* value) { return "it needs a value of type " + str(value->type); }
+/// Why the lines of a block can't be lowered; "" where they might.
+std::string hopeless(const Block* block) {
     for (const Node* node = block->first(); node != block->end; node = node->next) {
-        if (!hopeful(node)) return false;
+        if (!hopeful(node)) return node->kind + " is nothing that loops over elements know";
         for (const Value* output : node->outputs)
             if (output->type->is(TypeKind::Dict) || output->type->is(TypeKind::Class) || output->type->is(TypeKind::Str) ||
                 output->type->is(TypeKind::Any) || output->type->is(TypeKind::Future))
-                return false;
+                return needs(output);
         for (const Block* inner : node->blocks)
-            if (!hopeful(inner)) return false;
+            if (std::string why = hopeless(inner); !why.empty()) return why;
     }
-    return true;
+    return "";
 }
 
 /// Values from outside of the loop, in the order of their first use.
@@ -228,9 +230,14 @@ static int size_of_which(const Value* number, const std::vector<const Value*>& i
 }
 
 std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
-    if (!hopeful(loop->blocks[0])) return nullptr;
     auto made = std::make_shared<NativeLoop>();
     made->loop_ = loop;
+    const auto never = [&](std::string why) {
+        made->never_ = true;
+        made->why_ = std::move(why);
+        return made;
+    };
+    if (std::string why = hopeless(loop->blocks[0]); !why.empty()) return never(std::move(why));
     const auto place = [&](const Value* value) -> size_t {
         if (value->node->is("prim::Constant")) return SIZE_MAX;
         const auto at = std::find(made->inputs_.begin(), made->inputs_.end(), value);
@@ -250,7 +257,7 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     if (any_inside(loop, [](const Node* node) { return node->is("prim::Loop"); })) made->looked_at_ *= 16;
     find_operators(loop->blocks[0], made->operators_);
     for (const Value* input : made->inputs_)
-        if (!takes(input->type)) return nullptr;
+        if (!takes(input->type)) return never(needs(input));
     return made;
 }
 
@@ -269,6 +276,9 @@ void NativeLoop::note(const std::string& why, std::shared_ptr<LoweredLoop> ran, 
     if (why_ != why) why_ = why;
     ran_ = std::move(ran);
     alone_ = alone;
+}
+bool NativeLoop::is_around(const NativeLoop& other) const {
+    return any_inside(loop_, [&](const Node* node) { return node == other.loop_; });
 }
 LoopReport NativeLoop::report() {
     LoopReport made;
@@ -312,7 +322,10 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
             return false;
         }
         if (!inputs_[i]->type->is(TypeKind::Tensor)) continue;
-        if (!inputs[i]->is(Item::Tag::Tensor)) return false;
+        if (!inputs[i]->is(Item::Tag::Tensor)) {
+            note("a tensor that is not there yet, as one that is returned from inside");
+            return false;
+        }
         tensors[i] = inputs[i]->tensor();
         const TensorImpl* impl = tensors[i].impl();
         if (!is_plain(impl)) {

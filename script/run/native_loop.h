@@ -79,8 +79,10 @@ LoweredLoop lower_loop(const Node* loop, const std::vector<const Value*>& inputs
 
 class NativeLoop {
 public:
-    /// Null if nothing of the loop's kind can become machine code.
     static std::shared_ptr<NativeLoop> make(const Node* loop);
+    /// Whether it can't become machine code, whatever comes in: it is here for its report.
+    bool never() const { return never_; }
+    bool is_around(const NativeLoop& other) const;
 
     const std::vector<const Value*>& inputs() const { return inputs_; }
     /// Runs the loop. False: it has to be interpreted, and nothing was done. Throws LoopFailure.
@@ -100,7 +102,7 @@ private:
     const Node* loop_ = nullptr;
     std::vector<const Value*> inputs_;
     size_t most_ = 0, condition_ = 0; // among the inputs; SIZE_MAX: a constant
-    bool rows_ = false;
+    bool rows_ = false, never_ = false;
     int64_t looked_at_ = 64; // so many items of lists may be looked at for each round: a loop inside another is worth more
     std::vector<const kindling::Operator*> operators_; // that its lines call
     std::vector<size_t> carried_;

@@ -363,8 +363,13 @@ void prepare(Function& function) {
 
 std::vector<LoopReport> loops_of(const Function& function) {
     std::vector<LoopReport> all;
-    if (const Code* code = function.code.load(std::memory_order_acquire))
-        for (const std::shared_ptr<NativeLoop>& each : code->loops) all.push_back(each->report());
+    const Code* code = function.code.load(std::memory_order_acquire);
+    if (!code) return all;
+    for (const std::shared_ptr<NativeLoop>& each : code->loops) all.push_back(each->report());
+    for (size_t i = 0; i < all.size(); i++) // a loop inside of one that is machine code is that, too
+        for (size_t outer = 0; outer < all.size() && !all[i].interpreted.empty(); outer++)
+            if (all[outer].interpreted.empty() && code->loops[outer]->is_around(*code->loops[i]))
+                all[i].interpreted = "", all[i].narrow = all[outer].narrow, all[i].together = all[outer].together;
     return all;
 }
 

@@ -165,7 +165,9 @@ const Tree* Parser::expression(int above) {
     if (const int strength = !python_ ? unary(first.kind) : first.kind == '~' ? 11 : unary(first.kind) ? unary(first.kind) + 1 : 0) {
         lexer_.next();
         const Tree* operand = expression(strength);
-        if (first.kind == '-' && operand->is(Const)) tree = make(Const, python_ ? first.range : operand->range, {}, "-" + operand->text);
+        if (first.kind == '-' && operand->is(Const))
+            tree = make(Const, python_ ? first.range : operand->range, {},
+                        operand->text[0] == '-' ? operand->text.substr(1) : "-" + operand->text);
         else tree = make(first.kind == '*' ? Starred : first.kind == '-' ? Minus : first.kind, first.range, {operand});
     } else tree = base();
     const Tree* compared = nullptr; // the right side of the comparison that `tree` is: Python's chain
