@@ -364,13 +364,36 @@ ks::Outside Unit::outside(const std::string& name, const ks::Range& range) {
     return outside_of(answer.get(), kept);
 }
 
+static std::string word_in(PyObject* object) {
+    const char* text = PyUnicode_AsUTF8(object);
+    if (!text) throw_python();
+    return text;
+}
+
+/// Whether Python's functions share it from call to call.
+static bool changes(PyObject* value) {
+    if (PyList_Check(value) || PyDict_Check(value)) return true;
+    for (Py_ssize_t i = 0; PyTuple_Check(value) && i < PyTuple_GET_SIZE(value); i++)
+        if (changes(PyTuple_GET_ITEM(value, i))) return true;
+    return false;
+}
 bool Unit::default_of(const std::string& parameter, ks::TypeRef type, Item& value) {
     PyObject* given = defaults ? PyDict_GetItemString(defaults, parameter.c_str()) : nullptr;
     if (!given) return false;
-    if (!to_item(given, type, value)) {
-        Object shown(checked(PyObject_Str(given)));
-        fail(ErrorKind::Runtime, "Expected a default value of type %s on parameter \"%s\".", repr(type).c_str(), parameter.c_str());
+    if (given == Py_None && type->is(ks::TypeKind::Tensor)) return true; // no tensor: only what reads it says so
+    if (changes(given)) {
+        Object shown(checked(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(given)))));
+        fail(ErrorKind::Runtime,
+             "Mutable default parameters are not supported because Python binds them to the function and they persist across function "
+             "calls.\n As a workaround, make the default None and instantiate the default parameter within the body of the function. "
+             "Found %s on parameter %s",
+             word_in(shown.get()).c_str(), parameter.c_str());
     }
+    if (!to_item(given, type, value))
+        fail(ErrorKind::Runtime, "Expected a default value of type %s on parameter \"%s\".%s", repr(type).c_str(), parameter.c_str(),
+             type->inferred
+                 ? ("Because \"" + parameter + "\" was not annotated with an explicit type it is assumed to be type 'Tensor'.").c_str()
+                 : "");
     return true;
 }
 
@@ -379,12 +402,6 @@ std::shared_ptr<Unit> unit_of(PyObject* surroundings, PyObject* defaults) {
     if (surroundings != Py_None) unit->surroundings = Py_NewRef(surroundings);
     if (defaults != Py_None) unit->defaults = Py_NewRef(defaults);
     return unit;
-}
-
-static std::string word_in(PyObject* object) {
-    const char* text = PyUnicode_AsUTF8(object);
-    if (!text) throw_python();
-    return text;
 }
 
 /// ("foreign", callable or None where a call raises, [(name, type, has a default, the default)], result type, whether self comes first)

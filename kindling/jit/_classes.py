@@ -63,6 +63,9 @@ def scripted_form(kind):
     if (kind.__module__ or "").endswith(("autograd.grad_mode", "autograd.profiler")):
         from kindling.autograd import _scripted
         return getattr(_scripted, kind.__name__, kind)
+    if (kind.__module__ or "").endswith("amp.autocast_mode"):
+        from kindling.jit import _autocast
+        return getattr(_autocast, kind.__module__.split(".")[-3] if kind.__bases__ != (object,) else kind.__name__, kind)
     return kind
 
 
@@ -166,6 +169,8 @@ def _plain(kind, more):
                     order.append(name)
             elif isinstance(value, property):
                 add_property(made, name, value, names, order)
+            elif isinstance(value, classmethod):    # of its objects
+                add_method(made, name, value.__func__, names)
         if "__init__" in order:
             made.method("__init__")
         for name in order:

@@ -250,7 +250,13 @@ def meaning_of(value, of_module):
             value()         # says that it is not there yet
         if hasattr(value, "__prepare_scriptable__"):
             value = value.__prepare_scriptable__()
-        return compile_function(value)
+        module = value.__module__ or ""
+        if module.partition(".")[0] not in ("kindling", "torch") or ".nn." in module:
+            return compile_function(value)
+        try:
+            return compile_function(value)
+        except RuntimeError:    # the package's own source is nothing that a program can mend
+            return ("builtin", f"aten::{value.__name__}")
     if isinstance(value, types.MethodType) and not is_ignored(value.__func__):
         return ("unusable", "method")
     if of_module and value is None:

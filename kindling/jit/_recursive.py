@@ -141,7 +141,7 @@ class _Kind:
                     self.functions[name] = _frontend.meaning_of(value, False)
                 except Exception as error:
                     self.failed[name] = ("(This function exists as an attribute on the Python module, but we failed to compile it to a TorchScript function. "
-                                         f"\\nThe error stack is reproduced here:\\n{error})")
+                                         f"\nThe error stack is reproduced here:\n{error})")
                 continue
             builtin = _frontend.builtin_name(value)
             if builtin:
@@ -177,6 +177,8 @@ class _Kind:
                 kind, function, formals, result = _frontend.foreign(method, True)
                 return (kind, _late(function) if function is not None else None, formals, result, True)
             return None
+        if isinstance(method, classmethod):     # of the module, as in PyTorch
+            method = method.__func__
         if what == "method" and isinstance(method, types.FunctionType) and not _frontend.is_ignored(method):
             _classes.add_method(self.made, name, method)
             return True

@@ -8,7 +8,8 @@ namespace kindling::script {
 
 using namespace kind_of;
 
-void Lowering::read_formals(const Tree& head) {
+void Lowering::read_formals(const Tree& definition) {
+    const Tree& head = definition[1];
     Signature& signature = function_.signature;
     for (const Tree* each : head[0].parts) {
         const Tree& parameter = *each;
@@ -22,7 +23,11 @@ void Lowering::read_formals(const Tree& head) {
             const TypeRef list = formal.type->is(TypeKind::Optional) ? formal.type->element() : formal.type;
             const auto of_type = [&](TypeRef type) {
                 Item made;
-                return resolver_.default_of(formal.name, type, made) ? made : evaluate(parameter[2][0], type);
+                bool known;
+                try {
+                    known = resolver_.default_of(formal.name, type, made);
+                } catch (const Error& refused) { fail_at(definition.range, "%s", refused.what()); }
+                return known ? made : evaluate(parameter[2][0], type);
             };
             try {
                 formal.default_value = of_type(formal.type);
@@ -56,7 +61,7 @@ void Lowering::run(const Tree& definition) {
     Signature& signature = function_.signature;
     signature.name = function_.name.substr(function_.name.rfind('.') + 1);
     const Tree& head = definition[1];
-    read_formals(head);
+    read_formals(definition);
     if (head[1].present()) declared_ = read_type(head[1][0], &resolver_);
     for (size_t i = 0; i < signature.formals.size(); i++) {
         Value* input = graph_.block->add_input(signature.formals[i].type);
@@ -208,8 +213,8 @@ MeaningRef Lowering::meaning_of(const Outside& found, const std::string& name, c
     case Outside::Exception: return named(Meaning::Exception, found.name);
     case Outside::Special: return named(Meaning::Special, found.name);
     case Outside::Unusable: {
-        MeaningRef made = named(Meaning::Unusable, found.name);
-        if (!found.constant.is_none()) made->outside = std::make_shared<const Outside>(found);
+        MeaningRef made = named(Meaning::Unusable, name);
+        made->outside = std::make_shared<const Outside>(found);
         return made;
     }
     case Outside::Script: {
@@ -254,9 +259,9 @@ Value* Lowering::as_value(const MeaningRef& meaning, const script::Range& range)
     case Meaning::Submodule: return meaning->value;
     case Meaning::Unusable:
         fail_at(range,
-                "Python value of type '%s' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider "
-                "passing it in as an argument or use a local varible instead.",
-                meaning->name.c_str());
+                "python value of type '%s' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider "
+                "passing it in as an argument or use a local variable instead.",
+                meaning->outside->name.c_str());
     case Meaning::Several: return tuple_of_values(values_of(meaning, range));
     default:
         fail_at(range, "%s cannot be used as a value",

@@ -1,4 +1,5 @@
 // script/lower/lower_expressions.cpp: expressions: calls, forms that look like calls, operators, literals.
+#include <cerrno>
 #include <climits>
 #include <cstring>
 
@@ -36,12 +37,14 @@ MeaningRef Lowering::attribute(const MeaningRef& base, const std::string& name, 
         fail_at(range, "Tried to lookup unknown attribute on class %s", of.name.c_str());
     }
     if (base->kind == Meaning::Unusable || base->kind == Meaning::Foreign || base->kind == Meaning::Script || base->kind == Meaning::Type)
-        if (MeaningRef found = outside(base->name + "." + name, range)) return found;
+        if (MeaningRef found = outside(base->name + "." + name, range))
+            if (base->kind != Meaning::Unusable || found->kind == Meaning::Script) return found; // of a module's class: static methods
     if (base->kind != Meaning::Simple)
         fail_at(range, "attribute lookup is not defined on %s",
-                base->kind == Meaning::Unusable || base->kind == Meaning::Foreign ? ("python value of type '" + base->name + "'").c_str()
-                : base->kind == Meaning::Type                                     ? "class"
-                                                                                  : "builtin");
+                base->kind == Meaning::Unusable || base->kind == Meaning::Foreign
+                    ? ("python value of type '" + (base->kind == Meaning::Unusable ? base->outside->name : base->name) + "'").c_str()
+                : base->kind == Meaning::Type ? "class"
+                                              : "builtin");
     Value* self = base->value;
     if (self->type->is(TypeKind::Tensor)) {
         static constexpr char properties[][18] = {"dtype",
@@ -203,7 +206,7 @@ MeaningRef Lowering::call(const MeaningRef& callee, const script::Range& range, 
         return call(chosen, range, std::move(positional), keywords);
     }
     case Meaning::Unusable:
-        if (callee->outside) return call_foreign(callee, range, positional, keywords);
+        if (!callee->outside->constant.is_none()) return call_foreign(callee, range, positional, keywords);
         fail_at(range, "Python builtin %s is currently not supported in Torchscript", callee->name.c_str());
     case Meaning::Simple:
         if (callee->value->type->is(TypeKind::Class) && callee->value->type->definition)
@@ -257,6 +260,10 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
         if (inputs.size() > 2) fail_at(tree.range, "enumerate expected at most 2 arguments, got %zu", inputs.size());
         std::vector<Value*> bounds;
         if (inputs.size() == 2) bounds.push_back(value(inputs[1]));
+        for (const Tree* each : tree[2].parts) {
+            if (each->name() != "start") fail_at(tree.range, "enumerate expected kwarg name 'start', got '%s'", each->name().c_str());
+            bounds = {value((*each)[1])};
+        }
         bounds.push_back(number(Item(static_cast<int64_t>(INT64_MAX)), tree.range));
         MeaningRef over = iterate(meaning(inputs[0]), tree.range);
         MeaningRef made = named(Meaning::Zip, "");
@@ -514,7 +521,10 @@ Item Lowering::number_of(const Tree& tree) {
     if (text.back() == 'j') return Item(std::complex<double>(0, std::strtod(text.c_str(), nullptr)));
     if (text.find_first_of("xX") == std::string::npos && text.find_first_of(".eE") != std::string::npos)
         return Item(std::strtod(text.c_str(), nullptr));
-    return Item(static_cast<int64_t>(std::strtoll(text.c_str(), nullptr, 0)));
+    errno = 0;
+    const auto number = static_cast<int64_t>(std::strtoll(text.c_str(), nullptr, 0));
+    if (errno) fail_at(tree.range, "Integral constant out of range (must fit in a signed 64 bit integer)");
+    return Item(number);
 }
 
 Value* Lowering::list_literal(const Tree& tree, TypeRef hint) {

@@ -121,7 +121,7 @@ private:
     static MeaningRef script(const std::string& name, Function* function);
     MeaningRef meaning_of(const Outside& found, const std::string& name, const script::Range& range);
     MeaningRef constant_meaning(const Item& item, const script::Range& range);
-    void read_formals(const Tree& head);
+    void read_formals(const Tree& definition);
     Item evaluate(const Tree& tree, TypeRef type);
     /// What the surroundings mean by a name; null if they do not know it.
     MeaningRef outside(const std::string& name, const script::Range& range);

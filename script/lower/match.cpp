@@ -61,6 +61,7 @@ public:
             if (!value) return {};
             made.inputs.push_back(value);
         }
+        if (self) return fail("Provided self argument not used in schema.\n"); // x.log(2) is no log of 2
         if (signature_.variadic)
             for (; at < positional.size(); at++) made.inputs.push_back(positional[at].in(graph_));
         if (at < positional.size())

@@ -623,3 +623,71 @@ def test_a_scripted_module_is_trained_moved_and_loaded_as_a_module():
     scripted.load_state_dict(model.state_dict())
     assert kindling.equal(scripted(kindling.ones(2, 3)), model.eval()(kindling.ones(2, 3)))
     assert scripted.double()(kindling.ones(2, 3, dtype=kindling.float64)).dtype == kindling.float64
+
+
+def test_an_error_inside_of_autocast_leaves_the_block():
+    class Fails(kindling.nn.Module):
+        def forward(self, x):
+            with kindling.autocast("cpu"):
+                if x.sum() > 0:
+                    raise ValueError("no")
+            return x
+
+    module = kindling.jit.script(Fails())
+    with pytest.raises(Exception, match="no"):
+        module(kindling.ones(2))
+    assert not kindling.is_autocast_enabled("cpu")
+    assert module(kindling.zeros(2)).sum() == 0
+
+
+def test_messages_name_what_the_program_wrote(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text('''
+import torch
+
+HELD = 3
+
+
+def asks(x):
+    return torch.is_tensor(x)
+
+
+def holds(x):
+    return x + HELD
+
+
+def makes(x):
+    return torch.optim.SGD([x], 0.1)
+
+''')
+    spec = importlib.util.spec_from_file_location("program", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["program"] = module
+    said = []
+    for framework in (torch, kindling):
+        spec.loader.exec_module(module)
+        module.torch = framework
+        lines = []
+        for function in (module.asks, module.holds):
+            with pytest.raises(RuntimeError) as refused:
+                framework.jit.script(function)
+            lines.append(str(refused.value).split("\n")[0].rstrip(":"))
+        said.append(lines)
+    assert said[1] == said[0]
+    with pytest.raises(RuntimeError, match="Python builtin torch.optim.SGD is currently not supported"):
+        kindling.jit.script(module.makes)
+    del sys.modules["program"]
+
+    class Keeps(kindling.nn.Module):
+        def __init__(self):
+            super().__init__()
+
+            def each(x):
+                yield x
+            self.each = each
+
+        def forward(self, x):
+            return self.each(x)
+
+    with pytest.raises(RuntimeError, match=r"compile it to a TorchScript function. \nThe error stack is reproduced here:\n"):
+        kindling.jit.script(Keeps())

@@ -1,0 +1,142 @@
+"""Programs after TorchScript's language reference: what a call binds, defaults, methods of classes and of Python's own types."""
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+import torch
+from torch import nn
+from torch import Tensor
+
+
+@program(lambda: (torch.arange(3), torch.tensor([1, 2, 3])))
+def repeats_the_receiver(x, r):
+    return x.repeat_interleave(r), r.repeat_interleave(x, dim=0), torch.repeat_interleave(r)
+
+
+@refused
+def sine_of_an_argument(x):
+    return x.sin(2.0)
+
+
+@refused
+def logarithm_of_an_argument(x):
+    return x.log(2)
+
+
+@refused
+def product_of_arguments(x):
+    return x.mul(2, 3)
+
+
+@refused
+def where_with_a_condition_alone(x):
+    return x.where(x > 0)
+
+
+@program(lambda: ([1, 2, 3],))
+def enumerate_from(l: List[int]):
+    r = 0
+    for i, v in enumerate(l, start=3):
+        r += i * v
+    for i, v in enumerate(l, 5):
+        r += i * v
+    return r
+
+
+@refused
+def enumerate_from_another_keyword(l: List[int]):
+    r = 0
+    for i, v in enumerate(l, begin=3):
+        r += i * v
+    return r
+
+
+@program(lambda: (torch.ones(2), torch.zeros(2)))
+def no_tensor_by_default(x, mask: Tensor = None):
+    if mask is not None:
+        x = x * mask
+    return x
+
+
+@program(lambda: (torch.ones(2), torch.zeros(2)))
+class no_tensor_by_default_in_forward(nn.Module):
+    def forward(self, x, mask=None):
+        return x if mask is None else x + mask
+
+
+@refused
+def no_number_by_default(x, n: int = None):
+    return x if n is None else x * n
+
+
+@refused
+def list_by_default(l: List[int] = [1]):
+    return l
+
+
+@refused
+def dict_by_default(d: Dict[str, int] = {}):
+    return d
+
+
+@refused
+def list_in_a_tuple_by_default(p: Tuple[int, List[int]] = (1, [2])):
+    return p
+
+
+@refused
+def more_than_64_bits():
+    return 9223372036854775808
+
+
+@program(lambda: ())
+def just_64_bits():
+    return 9223372036854775807, 0x7FFFFFFFFFFFFFFF
+
+
+@program(lambda: (torch.ones(2),))
+class static_by_class(nn.Module):
+    @staticmethod
+    def twice(x):
+        return x * 2
+
+    @staticmethod
+    def next(n: int) -> int:
+        return n + 1
+
+    def forward(self, x):
+        return static_by_class.twice(x) + self.twice(x), static_by_class.next(3)
+
+
+@program(lambda: (torch.ones(2),))
+class class_method(nn.Module):
+    @staticmethod
+    def twice(x):
+        return x * 2
+
+    @classmethod
+    def thrice(cls, x, n: int = 1):
+        return cls.twice(x) + x * n
+
+    def forward(self, x):
+        return self.thrice(x), self.thrice(x, n=2)
+
+
+@program(lambda: (torch.ones(2, 2),))
+class autocast_off(nn.Module):
+    def forward(self, x):
+        with torch.autocast("cpu", enabled=False):
+            y = x @ x
+        with torch.cuda.amp.autocast(enabled=False):
+            return y + x @ x
+
+
+@program(lambda: (torch.ones(2, 2), True), lambda: (torch.ones(2, 2), False))
+class autocast_on(nn.Module):
+    def forward(self, x, early: bool):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x
+            with torch.autocast(device_type="cpu", enabled=False):
+                z = x @ x
+            if early:
+                return y, z, x @ x
+        with torch.cpu.amp.autocast():
+            y = x @ y
+        return y, z, x @ x
