@@ -114,6 +114,7 @@ std::shared_ptr<Graph> as_run(const Graph& graph) {
     simplify(*made);
     unpack_made_tuples(*made); // casts that stood between are gone
     remove_dead(*made);
+    lower_carried_tuples(made);
     return made;
 }
 

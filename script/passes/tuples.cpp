@@ -45,8 +45,12 @@ class Flatten {
 public:
     void block(Block* block) {
         visit(block->parameters, block->first());
-        each_node(block, [&](Node* node) { visit(node, node->next); });
+        body(block);
         visit(block->end, nullptr);
+    }
+    /// What stands in a block; what it takes and gives stays as it is.
+    void body(Block* block) {
+        each_node(block, [&](Node* node) { visit(node, node->next); });
     }
 
 private:
@@ -88,7 +92,9 @@ private:
         for (Block* inner : node->blocks) block(inner);
         for (size_t i = 0; i < node->outputs.size();) {
             Value* output = node->output(i);
-            if (output->uses.empty() || !is_tuple(output)) {
+            // What a block takes and gives has to match, whether somebody reads it or not.
+            const bool matched = !node->blocks.empty() || node->is("prim::Param");
+            if (!is_tuple(output) || (output->uses.empty() && !matched)) {
                 i++;
                 continue;
             }
@@ -120,7 +126,28 @@ private:
 
 } // namespace
 
+static bool carries_tuples(Block* block) {
+    bool carries = false;
+    each_node(block, [&](Node* node) {
+        for (const Value* output : node->outputs) carries |= node->is("prim::Loop") && output->type->is(TypeKind::Tuple);
+        for (Block* inner : node->blocks) carries |= carries_tuples(inner);
+    });
+    return carries;
+}
+
 bool unpack_made_tuples(Graph& graph) { return unpack_made(graph.block); }
+
+void lower_carried_tuples(std::shared_ptr<Graph>& graph) {
+    if (!carries_tuples(graph->block)) return;
+    const std::shared_ptr<Graph> made = copy_of(*graph);
+    try {
+        Flatten().body(made->block);
+    } catch (const Error&) {
+        return; // one goes where only a tuple may, as into a list
+    }
+    remove_dead(*made);
+    graph = made;
+}
 
 bool lower_all_tuples(Graph& graph) {
     Flatten().block(graph.block);
