@@ -147,8 +147,20 @@ PyObject* get_code_constants(PyObject* self, void*) {
     });
 }
 PyObject* get_name(PyObject* self, void*) { return text_object(function_in(self).signature.name); }
-PyObject* get_schema_text(PyObject* self, void*) {
-    return guarded_script([&] { return text_object(function_in(self).signature.text()); });
+/// (name, its text, [(name, type, length of a list or None, whether there is a default, the default, keyword only)], type of the result)
+PyObject* get_signature(PyObject* self, void*) {
+    return guarded_script([&] {
+        const ks::Signature& signature = function_in(self).signature;
+        Object formals(checked(PyList_New(0))), result(checked(type_handle(signature.results[0].type)));
+        for (const ks::Formal& each : signature.formals) {
+            Object type(checked(type_handle(each.type))), value(checked(from_item(each.default_value)));
+            Object length(each.repeat ? PyLong_FromLong(each.repeat) : Py_NewRef(Py_None));
+            Object row(checked(Py_BuildValue("(sOOOOO)", each.name.c_str(), type.get(), length.get(), each.has_default ? Py_True : Py_False,
+                                             value.get(), each.keyword_only ? Py_True : Py_False)));
+            if (PyList_Append(formals.get(), row.get())) throw_python();
+        }
+        return Py_BuildValue("(ssOO)", signature.name.c_str(), signature.text().c_str(), formals.get(), result.get());
+    });
 }
 PyObject* repr_function(PyObject* self) { return PyUnicode_FromFormat("<torch.jit.ScriptFunction object at %p>", self); }
 
@@ -181,7 +193,7 @@ bool make_function_type() {
         {"code", get_code, nullptr, "The graph as TorchScript's text.", nullptr},
         {"_code_constants", get_code_constants, nullptr, nullptr, nullptr},
         {"name", get_name, nullptr, nullptr, nullptr},
-        {"_schema_text", get_schema_text, nullptr, nullptr, nullptr},
+        {"_signature", get_signature, nullptr, nullptr, nullptr},
         {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyType_Slot slots[] = {
@@ -572,12 +584,8 @@ PyObject* set_script_error() {
 }
 
 PyObject* type_object(ks::TypeRef type) {
-    Object make(checked(import("kindling._native_names.types", "_of_text"))), text(checked(text_object(str(type))));
-    Object made(checked(PyObject_CallOneArg(make.get(), text.get())));
-    if (!type->definition && type->parts.empty()) return made.take();
-    Object handle(checked(type_handle(type))); // what the text does not say: the class that is meant
-    if (PyObject_SetAttrString(made.get(), "_script_type", handle.get())) throw_python();
-    return made.take();
+    Object make(checked(import("kindling.jit._types", "type_of"))), handle(checked(type_handle(type)));
+    return PyObject_CallOneArg(make.get(), handle.get());
 }
 
 static void print_here(const std::string& text) {

@@ -73,6 +73,21 @@ PyObject* type_handle(TypeRef type) {
              return all.take();
          },
          METH_NOARGS, nullptr},
+        {"parts",
+         [](PyObject* self, PyObject*) -> PyObject* { // the types that it is made of; of an enum, that of its values
+             return guarded_script([&] {
+                 const TypeRef type = type_of_handle(self);
+                 const std::vector<TypeRef> all =
+                     type->is(TypeKind::Enum) ? std::vector<TypeRef>{type->definition->value_type} : type->parts;
+                 Object made(checked(PyList_New(0)));
+                 for (TypeRef each : all) {
+                     Object part(checked(type_handle(each)));
+                     if (PyList_Append(made.get(), part.get())) throw_python();
+                 }
+                 return made.take();
+             });
+         },
+         METH_NOARGS, nullptr},
         {"is_subtype",
          [](PyObject* self, PyObject* of) -> PyObject* {
              if (!type_of_handle(of)) return PyErr_Format(PyExc_TypeError, "a type of scripts is wanted");

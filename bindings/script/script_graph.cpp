@@ -588,7 +588,13 @@ PyMethodDef value_methods[] = {NONE(debugName, return text_object(value(self).na
                                NONE(unique, return PyLong_FromSize_t(value(self).number)),
                                NONE(offset, return PyLong_FromSize_t(value(self).offset)),
                                NONE(node, return sibling(self, NodeKind, value(self).node)),
-                               NONE(type, return type_object(value(self).type)),
+                               NONE(type,
+                                    {
+                                        const ks::Function* function = value(self).node->function; // each is a type of its own
+                                        if (!function) return type_object(value(self).type);
+                                        Object make(checked(import("kindling.jit._types", "FunctionType")));
+                                        return PyObject_CallFunction(make.get(), "s", ("__torch__." + function->name).c_str());
+                                    }),
                                ONE(setType,
                                    {
                                        value(self).type = wanted_type(given);

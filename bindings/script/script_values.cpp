@@ -30,7 +30,7 @@ bool code_of_object(PyObject* object, int64_t& code) {
 bool int_item(PyObject* object, Item& item) {
     int64_t code;
     if (PyLong_Check(object) || PyIndex_Check(object)) {
-        Object index(PyNumber_Index(object));
+        Object index(is_tensor(object) ? PyNumber_Long(object) : PyNumber_Index(object)); // a tensor's 2.5 is 2, a number's is none
         const long long value = index ? PyLong_AsLongLong(index.get()) : -1;
         if (PyErr_Occurred()) return PyErr_Clear(), false;
         item = Item(static_cast<int64_t>(value));
@@ -65,7 +65,7 @@ bool number_item(PyObject* object, Item& item) {
 
 bool items_of(PyObject* object, TypeRef element, std::vector<Item>& items) {
     if (!PyList_Check(object) && !PyTuple_Check(object) &&
-        (PyUnicode_Check(object) || PyDict_Check(object) || is_tensor(object) || !PySequence_Check(object)))
+        (PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) || is_tensor(object) || !PySequence_Check(object)))
         return false;
     Object fast(PySequence_Fast(object, ""));
     if (!fast) return PyErr_Clear(), false;
@@ -106,14 +106,17 @@ bool to_item(PyObject* object, TypeRef type, Item& item) {
         return true;
     case TypeKind::Int: return int_item(object, item);
     case TypeKind::Float: return float_item(object, item);
-    case TypeKind::Bool:
-        if (!PyBool_Check(object)) return false;
-        item = Item(object == Py_True);
+    case TypeKind::Bool: { // what is a number to Python, and None
+        const PyNumberMethods* number = Py_TYPE(object)->tp_as_number;
+        const int truth = object == Py_None ? 0 : number && number->nb_bool ? number->nb_bool(object) : -1;
+        if (truth < 0) return PyErr_Clear(), false;
+        item = Item(truth != 0);
         return true;
+    }
     case TypeKind::Complex: {
-        Scalar scalar;
-        if (!scalar_of_object(object, scalar)) return false;
-        item = Item(scalar.to_complex());
+        const Py_complex number = PyComplex_AsCComplex(object);
+        if (PyErr_Occurred()) return PyErr_Clear(), false;
+        item = Item(std::complex<double>(number.real, number.imag));
         return true;
     }
     case TypeKind::Number: return number_item(object, item);
@@ -169,7 +172,7 @@ bool to_item(PyObject* object, TypeRef type, Item& item) {
         for (TypeRef member : type->parts)
             if (own && is_subtype(own, member) && to_item(object, member, item)) return true;
         for (TypeRef member : type->parts)
-            if (to_item(object, member, item)) return true;
+            if (!own && to_item(object, member, item)) return true; // an empty list
         return false;
     }
     case TypeKind::Any: {

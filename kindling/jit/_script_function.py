@@ -13,8 +13,8 @@ class ScriptFunction(_C._script_function_type(None)):
     @property
     def schema(self):
         """Its signature, a ``FunctionSchema``."""
-        from kindling._native_names import types as _types
-        return _types.parse_schema(self._schema_text)
+        from kindling.jit import _types
+        return _types.ScriptSchema(*self._signature)
 
     @property
     def qualified_name(self):

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "script/builtins/builtins.h"
+#include "script/graph/class.h"
+#include "script/run/run.h"
 
 namespace kindling::script {
 namespace {
@@ -40,10 +42,21 @@ bool before(const Item& a, const Item& b) {
         return a.items().size() < b.items().size();
     case Tag::Bool:
     case Tag::Int: return a.integer() < b.integer();
+    case Tag::Instance:
+        if (Class* of = a.type()->definition) {
+            Function* less = of->method("__lt__");
+            KINDLING_CHECK(Runtime,
+                           less && less->signature.formals.size() == 2 && less->signature.formals[1].type == b.type() &&
+                               less->signature.results[0].type->is(TypeKind::Bool),
+                           "To sort a list of %s it must define a __lt__ method with two inputs of type %s that returns a bool",
+                           repr(a.type()).c_str(), repr(a.type()).c_str());
+            return run(*less, {a, b}).truth();
+        }
+        [[fallthrough]];
     default:
         fail(ErrorKind::Runtime,
-             "Only list of Tensors, ints, floats, bools, strs, or a User Defined Class that defines the __lt__ compare method can be "
-             "sorted, got list of %s",
+             "Only list of Tensors, ints, floats, bools, strs, a User Defined Class that defines the __lt__ compare method or Tuples of "
+             "aforementioned types can be sorted, got list of %s",
              repr(a.type()).c_str());
     }
 }
@@ -269,7 +282,12 @@ void container_builtins(Builtins& define) {
     define.each(ordered, 0, "aten::sorted.$($[](a) input) -> $[]", GIVE(sorted(a[0])));
     define(0, "aten::sorted.any(t[](a) self) -> t[]", GIVE(sorted(a[0])));
     define.each(ordered, 'w', "aten::sort.$($[](a!) self, bool reverse=False) -> ()", DO { sort(L(0), B(1)); });
-    define('w', "aten::sort.any(t[](a!) self, bool reverse=False) -> ()", DO { sort(L(0), B(1)); });
+    define(
+        'w', "aten::sort.any(t[](a!) self, bool reverse=False) -> ()", DO { // a copy: a script compares, which sees the list
+            std::vector<Item> items = L(0);
+            sort(items, B(1));
+            L(0).swap(items);
+        });
     define(
         0, "prim::rangelist(int n) -> int[]", DO {
             std::vector<Item> items;

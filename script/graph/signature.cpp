@@ -191,10 +191,13 @@ Signature parse_signature(const std::string& text) { return Reader(text).read();
 
 std::string Signature::text() const {
     const auto value = [](const Formal& formal) {
-        std::string all = formal.written.empty() ? str(formal.type) : formal.written;
+        std::string all = formal.written.empty() ? in_schema(formal.type) : formal.written;
         if (formal.repeat && formal.written.empty()) all.insert(all.rfind(']'), std::to_string(formal.repeat));
         if (!formal.name.empty()) all += " " + formal.name;
-        if (formal.has_default) all += "=" + str(formal.default_value);
+        if (const Item& item = formal.default_value; formal.has_default)
+            all += "=" + (item.is(Item::Tag::Device)   ? device_text(item.device())
+                          : item.is(Item::Tag::Tensor) ? stream_text(item.tensor(), true)
+                                                       : str(item));
         return all;
     };
     std::string out = name + (overload.empty() ? "" : "." + overload) + "(";

@@ -171,6 +171,21 @@ std::string str(TypeRef type) {
     }
 }
 
+std::string in_schema(TypeRef type) {
+    switch (type->kind) {
+    case TypeKind::List: return in_schema(type->element()) + "[]";
+    case TypeKind::Optional: return in_schema(type->element()) + "?";
+    case TypeKind::Tuple:
+    case TypeKind::Dict:
+    case TypeKind::Union:
+    case TypeKind::Future:
+    case TypeKind::RRef:
+        if (!type->name.empty()) return type->name;
+        return (type->is(TypeKind::Tuple) ? "" : names[static_cast<int>(type->kind)].graph) + ("(" + join(type->parts, in_schema) + ")");
+    default: return str(type);
+    }
+}
+
 std::string annotation(TypeRef type) {
     if (!type->name.empty() && !type->is(TypeKind::Tensor)) return type->name;
     const std::string name = names[static_cast<int>(type->kind)].annotation;

@@ -64,7 +64,9 @@ KINDLING_VISIBLE TypeRef optional_of(TypeRef element);
 
 KINDLING_VISIBLE std::string str(TypeRef type);        // as graphs print it: "int[]"
 KINDLING_VISIBLE std::string annotation(TypeRef type); // as it is written: "List[int]"
-KINDLING_VISIBLE std::string repr(TypeRef type);       // as messages say it: the annotation, and whether it was only inferred
+/// As schemas write it: "__torch__.Point", "Future(Tensor)".
+std::string in_schema(TypeRef type);
+KINDLING_VISIBLE std::string repr(TypeRef type); // as messages say it: the annotation, and whether it was only inferred
 
 /// Whether every value of `type` is one of `of`.
 KINDLING_VISIBLE bool is_subtype(TypeRef type, TypeRef of);

@@ -691,3 +691,95 @@ def makes(x):
 
     with pytest.raises(RuntimeError, match=r"compile it to a TorchScript function. \nThe error stack is reproduced here:\n"):
         kindling.jit.script(Keeps())
+
+
+SIGNATURES = '''
+import enum
+import torch
+from torch import nn
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Pair(NamedTuple):
+    n: int
+    x: torch.Tensor
+
+
+class Held:
+    def __init__(self, n: int):
+        self.n = n
+
+
+@torch.jit.interface
+class Act(nn.Module):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class Holds(nn.Module):
+    act: Act
+
+    def __init__(self):
+        super().__init__()
+        self.act = nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.act.forward(x)
+
+
+ONES = torch.ones(2)
+
+
+def same(x):
+    return x
+
+
+def is_red(x: Color):
+    return x == Color.RED
+
+
+def pair(n: int, more: Optional[Pair] = None):
+    return Pair(n, torch.ones(1))
+
+
+def defaults(x: Tuple[int, float] = (1, 2.0), y: torch.Tensor = ONES, z: torch.device = torch.device("cpu"), t: str = "a", s: Union[int, str] = 3):
+    return x
+
+
+def forks(x):
+    return torch.jit.fork(same, x)
+
+
+def calls(x, held: Dict[str, List[Held]]):
+    return same(x), held["a"][0].n
+
+
+ALL = [is_red, pair, defaults, forks, calls]
+'''
+
+
+def test_signatures_and_types_are_those_of_pytorch(tmp_path):
+    said = []
+    for framework in (torch, kindling):
+        path = tmp_path / f"signatures_{framework.__name__}.py"
+        path.write_text(SIGNATURES.replace("import torch", f"import {framework.__name__} as torch").replace("from torch", f"from {framework.__name__}"))
+        spec = importlib.util.spec_from_file_location("signatures", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["signatures"] = module
+        spec.loader.exec_module(module)
+        lines = []
+        for function in module.ALL:
+            scripted = framework.jit.script(function)
+            schema = scripted.schema
+            lines.append(str(schema))
+            lines += [(each.name, str(each.type), each.type.kind(), each.has_default_value(), str(each.default_value)) for each in [*schema.arguments, *schema.returns]]
+            lines += [(node.kind(), str(each.type()).replace("signatures.same", "same"), each.type().kind()) for node in scripted.graph.nodes() for each in node.outputs()]
+        said.append(lines)
+    assert said[1] == said[0]
+    scripted = kindling.jit.script(module.Holds())
+    assert [str(each.type()) for node in scripted.graph.nodes() for each in node.outputs()][0] == "__torch__.signatures.Act"
+    del sys.modules["signatures"]

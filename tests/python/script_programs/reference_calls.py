@@ -1,5 +1,5 @@
 """Programs after TorchScript's language reference: what a call binds, defaults, methods of classes and of Python's own types."""
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 import torch
 from torch import nn
 from torch import Tensor
@@ -140,3 +140,57 @@ class autocast_on(nn.Module):
         with torch.cpu.amp.autocast():
             y = x @ y
         return y, z, x @ x
+
+
+def _given():
+    return [1, 0, 2.5, 1j, None, "a", torch.tensor(True), torch.tensor(2), torch.tensor(2.5), torch.tensor([3]), torch.tensor([1, 2]), torch.tensor(1j), [1], 10**30, b"a"]
+
+
+@program(*[lambda i=i: (_given()[i],) for i in range(15)])
+def truth_given(x: bool):
+    return x
+
+
+@program(*[lambda i=i: (_given()[i],) for i in range(15)])
+def integer_given(x: int):
+    return x
+
+
+@program(*[lambda i=i: (_given()[i],) for i in range(15)])
+def complex_given(x: complex):
+    return x
+
+
+@program(*[lambda i=i: (_given()[i],) for i in range(12)])
+def union_given(x: Union[int, str]):
+    return x
+
+
+@program(lambda: ([1, 0],), lambda: ([1.5, None],), lambda: ((True, False),), lambda: ("a",), lambda: (b"a",))
+def truths_given(x: List[bool]):
+    return x
+
+
+class Rank:
+    def __init__(self, v: int, name: str):
+        self.v = v
+        self.name = name
+
+    def __lt__(self, other: "Rank") -> bool:
+        return self.v < other.v
+
+
+@program(lambda: ())
+def sorted_objects():
+    ranks = [Rank(3, "a"), Rank(1, "b"), Rank(2, "c"), Rank(1, "d")]
+    names: List[str] = []
+    for each in sorted(ranks):
+        names.append(each.name)
+    ranks.sort(reverse=True)
+    for each in ranks:
+        names.append(each.name)
+    pairs = [(2, Rank(1, "e")), (1, Rank(3, "f")), (1, Rank(2, "g"))]
+    pairs.sort()
+    for _, each in pairs:
+        names.append(each.name)
+    return names
