@@ -113,6 +113,7 @@ std::shared_ptr<Graph> as_run(const Graph& graph) {
     Inline(true).run(made->block);
     simplify(*made);
     unpack_made_tuples(*made); // casts that stood between are gone
+    replace_handed_on(*made);
     remove_dead(*made);
     lower_carried_tuples(made);
     return made;

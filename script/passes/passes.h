@@ -34,6 +34,8 @@ bool immutable(TypeRef type);
 bool propagate_constants(Graph& graph, bool immutable_only);
 bool pool_constants(Graph& graph); // equal constants become one, at the graph's begin
 
+/// The value itself where branches and loops hand it on unchanged (handed_on.cpp).
+bool replace_handed_on(Graph& graph);
 /// The parts of tuples in their place where a loop carries or gives some, if that can be done for all tuples of the graph.
 void lower_carried_tuples(std::shared_ptr<Graph>& graph);
 bool unpack_made_tuples(Graph& graph); // of tuples that are taken apart where they were made (tuples.cpp)

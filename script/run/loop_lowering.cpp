@@ -102,7 +102,11 @@ private:
         for (size_t i = 0; i < inputs_.size(); i++) {
             const Value* value = inputs_[i];
             Abstract made;
-            switch (value->type->kind) {
+            if (facts_[i].known) {
+                values_[value] = known(*facts_[i].known);
+                continue;
+            }
+            switch (facts_[i].type->kind) {
             case TypeKind::Int:
                 made.kind = Abstract::Int;
                 made.word = b_.parameter(ScalarType::I64);
@@ -135,7 +139,7 @@ private:
                 }
                 break;
             }
-            case TypeKind::List: made = array(value->type, b_.parameter(ScalarType::Address)); break;
+            case TypeKind::List: made = array(facts_[i].type, b_.parameter(ScalarType::Address)); break;
             default: refuse(loop_, "it needs a value of type ", str(value->type).c_str());
             }
             values_[value] = made;
@@ -190,7 +194,7 @@ private:
         if (depth > 64) return;
         for (size_t i = 0; i < inputs_.size(); i++)
             if (inputs_[i] == value) {
-                if (value->type->is(TypeKind::Tensor) && std::find(written_.begin(), written_.end(), i) == written_.end())
+                if (facts_[i].type->is(TypeKind::Tensor) && std::find(written_.begin(), written_.end(), i) == written_.end())
                     written_.push_back(i);
                 return;
             }
@@ -327,7 +331,8 @@ private:
                         by_value_.emplace_back(node, i);
                         throw Again{};
                     }
-                    refuse(node, "a tensor with dimensions is another one in each round");
+                    refuse(node, next[i].kind == Abstract::Viewed ? "a tensor with dimensions is another one in each round"
+                                                                  : "a value may be None in one round and not in another");
                 }
             }
             const Abstract continues = of(body->outputs()[0]);
@@ -388,6 +393,12 @@ private:
         const Abstract condition = of(node->inputs[0]);
         if (condition.kind != Abstract::Bool) refuse(node, "a condition is no bool");
         const size_t count = node->outputs.size();
+        if (const scalar::Node& test = made_.nodes[condition.word.id]; test.op == scalar::Op::Constant) { // as of what may be None
+            const Block* side = node->blocks[test.bits ? 0 : 1];
+            block(side);
+            for (size_t i = 0; i < count && !b_.ended(); i++) values_[node->outputs[i]] = of(side->outputs()[i]);
+            return;
+        }
         if (count && is_simple(node->blocks[0]) && is_simple(node->blocks[1])) {
             for (const Block* side : node->blocks) block(side);
             for (size_t i = 0; i < count; i++) {
@@ -482,6 +493,11 @@ private:
         }
         const std::string name = name_of(node);
         if (a.empty()) refuse(node, node->kind.c_str(), " is nothing that loops over elements know");
+        if (a.size() == 2 && is_none(a[1]) && (name == "__is__" || name == "__isnot__"))
+            return number(Abstract::Bool, b_.boolean(is_none(a[0]) == (name == "__is__")));
+        const auto is_text = [](const Abstract& each) { return each.kind == Abstract::Known && each.known.is(Item::Tag::Str); };
+        if (a.size() == 2 && is_text(a[0]) && is_text(a[1]) && (name == "eq" || name == "ne"))
+            return number(Abstract::Bool, b_.boolean((a[0].known.text() == a[1].known.text()) == (name == "eq")));
         bool tensors = false, others = false;
         for (const Abstract& each : a) {
             tensors |= each.tensor();

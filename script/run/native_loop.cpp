@@ -17,6 +17,8 @@ namespace {
 /// A loop of fewer rounds is not worth lowering until it has come by often.
 constexpr int64_t few_rounds = 64;
 
+/// Values of which a loop's code is for one, not for all.
+bool is_known(TypeRef type) { return type->is(TypeKind::Str) || type->is(TypeKind::None); }
 bool takes(TypeRef type) {
     return listed(type) != DType::None || type->is(TypeKind::Int) || type->is(TypeKind::Float) || type->is(TypeKind::Bool) ||
            type->is(TypeKind::Tensor);
@@ -256,8 +258,12 @@ std::shared_ptr<NativeLoop> NativeLoop::make(const Node* loop) {
     made->rows_ = uses_rows(loop);
     if (any_inside(loop, [](const Node* node) { return node->is("prim::Loop"); })) made->looked_at_ *= 16;
     find_operators(loop->blocks[0], made->operators_);
-    for (const Value* input : made->inputs_)
-        if (!takes(input->type)) return never(needs(input));
+    for (size_t i = 0; i < made->inputs_.size(); i++) {
+        const TypeRef type = made->inputs_[i]->type;
+        const bool carried = std::find(made->carried_.begin(), made->carried_.end(), i) != made->carried_.end();
+        const bool may_be_none = type->is(TypeKind::Optional) && takes(type->element());
+        if (!takes(type) && (carried || !(may_be_none || is_known(type)))) return never(needs(made->inputs_[i]));
+    }
     return made;
 }
 
@@ -314,14 +320,24 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     };
     bool apart = true;
     for (size_t i = 0; i < inputs_.size(); i++) {
-        if (inputs_[i]->type->is(TypeKind::List)) {
+        TypeRef& type = facts[i].type = inputs_[i]->type;
+        if (type->is(TypeKind::Optional)) {
+            tell(inputs[i]->is_none());
+            type = inputs[i]->is_none() ? type_of(TypeKind::None) : type->element();
+        }
+        if (is_known(type)) {
+            facts[i].known = inputs[i];
+            if (type->is(TypeKind::Str)) key += inputs[i]->text() + '\0';
+            continue;
+        }
+        if (type->is(TypeKind::List)) {
             if (absent(i)) continue;
             int64_t most = rounds > INT64_MAX / looked_at_ ? INT64_MAX : looked_at_ * rounds;
-            if (holds(*inputs[i], inputs_[i]->type, most)) continue;
+            if (holds(*inputs[i], type, most)) continue;
             note("a list that is long beside the loop, or one of floats that holds ints");
             return false;
         }
-        if (!inputs_[i]->type->is(TypeKind::Tensor)) continue;
+        if (!type->is(TypeKind::Tensor)) continue;
         if (!inputs[i]->is(Item::Tag::Tensor)) {
             note("a tensor that is not there yet, as one that is returned from inside");
             return false;
@@ -352,7 +368,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
             apart &= impl->strides()[static_cast<size_t>(d)] != 0 || impl->sizes()[static_cast<size_t>(d)] < 2;
     }
     for (size_t i = 0; i < inputs_.size(); i++) {
-        if (!inputs_[i]->type->is(TypeKind::Int)) continue;
+        if (!facts[i].type->is(TypeKind::Int)) continue;
         int64_t dim = 0, plus = 0;
         const int of = size_of_which(inputs_[i], inputs_, dim, plus);
         const Tensor* tensor = of < 0 ? nullptr : &tensors[static_cast<size_t>(of)];
@@ -393,12 +409,13 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
     std::vector<scalar::Slot> slots(lowered->code->slots());
     size_t at = 0;
     for (size_t i = 0; i < inputs_.size(); i++) {
-        switch (inputs_[i]->type->kind) {
+        if (facts[i].known) continue;
+        switch (facts[i].type->kind) {
         case TypeKind::Int: slots[at++].i = inputs[i]->integer(); break;
         case TypeKind::Float: slots[at++].f = inputs[i]->number(); break;
         case TypeKind::Bool: slots[at++].i = inputs[i]->truth(); break;
         case TypeKind::List:
-            slots[at].p = absent(i) ? make_list(&made, inputs_[i]->type, 0, 0) : inputs[i]->object();
+            slots[at].p = absent(i) ? make_list(&made, facts[i].type, 0, 0) : inputs[i]->object();
             if (!slots[at++].p) return false;
             break;
         default: {

@@ -58,7 +58,9 @@ struct TensorFacts {
     // Equal sizes, of any tensors, have equal numbers; below 0 where a row is too long to be computed with (`uses_rows`). A number that was
     // read from a size before the loop, or made of one and a constant, and is that still, has one as well.
     std::vector<int> sizes;
-    int64_t plus = 0; // what such a number has more than the size
+    int64_t plus = 0;            // what such a number has more than the size
+    TypeRef type = nullptr;      // what came in, where the program says Optional
+    const Item* known = nullptr; // a text, or None: the code is for this value
 };
 inline constexpr int64_t longest_row = 256;
 inline constexpr int64_t most_rounds = int64_t{1} << 60; // and elements along a dimension: sums of these do not wrap

@@ -6,7 +6,7 @@ import math
 import os
 import subprocess
 import sys
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 import pytest
 
@@ -240,11 +240,10 @@ def test_functions_of_the_c_library():
     assert is_machine_code(scripted, x)
 
 
-def with_an_optional(x, w: Optional[int]):
+def with_a_dict(x, names: Dict[int, float]):
     s = 0.0
     for i in range(x.size(0)):
-        if w is not None:
-            s += float(x[i]) * w
+        s += names[i % 3]
     return s
 
 
@@ -261,7 +260,7 @@ def with_a_text(x):
 def test_loops_of_no_hope_have_a_reason():
     """They had no line in the report."""
     x = torch.ones(ROUNDS)
-    assert torch.compiler.explain(torch.jit.script(with_an_optional))(x, 3).loops == ["it needs a value of type int?"]
+    assert torch.compiler.explain(torch.jit.script(with_a_dict))(x, {0: 1.0, 1: 2.0, 2: 3.0}).loops == ["it needs a value of type Dict(int, float)"]
     assert torch.compiler.explain(torch.jit.script(with_a_text))(x).loops == ["prim::Print is nothing that loops over elements know", ""]
 
 
@@ -298,3 +297,75 @@ def test_machine_code_can_be_switched_off(tmp_path):
     runs = [subprocess.run([sys.executable, tmp_path / "program.py"], capture_output=True, text=True, timeout=60, env={**os.environ, "KINDLING_NATIVE": way})
             for way in ("0", "1")]
     assert runs[0].returncode == 0 and runs[0].stdout == runs[1].stdout
+
+
+# ---- what a loop need not compute itself
+
+def first_above(x, limit: float):
+    for i in range(x.size(0)):
+        if float(x[i]) > limit:
+            return i, float(x[i])
+    return -1, 0.0
+
+
+def fibonacci(n: int):
+    pair = (0, 1)
+    for _ in range(n):
+        pair = (pair[1], (pair[0] + pair[1]) % 1000003)
+    return pair
+
+
+def test_tuples_that_are_carried_or_returned():
+    x = torch.arange(2.0 * ROUNDS)
+    found, pairs = torch.jit.script(first_above), torch.jit.script(fibonacci)
+    for limit in (-1.0, 7.5, 1e9, 500.5):
+        assert found(x, limit) == first_above(x, limit)
+    assert pairs(ROUNDS) == fibonacci(ROUNDS) and pairs(0) == (0, 1)
+    assert is_machine_code(found, x, 1e9) and is_machine_code(pairs, ROUNDS)
+
+
+def weighted(x, w: Optional[torch.Tensor], mode: str):
+    s = 0.0
+    for i in range(x.size(0)):
+        v = float(x[i])
+        if w is not None:
+            v = v * float(w[i])
+        if mode == "squares":
+            v = v * v
+        s += v
+    return s
+
+
+def test_what_may_be_none_and_texts():
+    """There is code for each of them: None or not, and the text."""
+    x, w = torch.arange(1.0 * ROUNDS), torch.arange(1.0 * ROUNDS) % 3
+    scripted = torch.jit.script(weighted)
+    for given in (w, None, w):
+        for mode in ("squares", "plain", "squares"):
+            assert scripted(x, given, mode) == weighted(x, given, mode)
+    assert is_machine_code(scripted, x, None, "plain") and is_machine_code(scripted, x, w, "squares")
+
+
+def test_what_a_branch_hands_on_is_the_same_value():
+    @torch.jit.script
+    def kept(x, w: Optional[int]):
+        for _ in range(3):
+            if w is not None:
+                x = x * w
+        return x, w
+
+    assert kept(torch.ones(1), 2) == (torch.tensor([8.0]), 2) and kept(torch.ones(1), None) == (torch.ones(1), None)
+
+
+def test_lower_all_tuples_where_a_block_does_not_read_them():
+    @torch.jit.script
+    def ends(x):
+        for i in range(x.size(0)):
+            if float(x[i]) > 5:
+                return i, 0
+        return -1, 0
+
+    graph = ends.inlined_graph
+    torch._C._jit_pass_dce(graph)
+    torch._C._jit_pass_lower_all_tuples(graph)
+    assert "(int, int)" not in str(graph) and [str(value.type()) for value in graph.outputs()] == ["int", "int"]
