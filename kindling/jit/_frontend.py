@@ -211,6 +211,8 @@ def meaning_of(value, of_module):
     if id(value) in _never():
         return ("special", "is_tracing")
     if isinstance(value, type):
+        if type(value).__name__ == "_LegacyType":       # torch.FloatTensor
+            return ("special", str(value.dtype))
         if value is torch.device:
             return ("builtin", "aten::device")
         if value is torch.Size:

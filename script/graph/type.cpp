@@ -262,7 +262,7 @@ std::string match(TypeRef formal, TypeRef actual, TypeVariables& variables) {
     if (!has_variables(formal)) return "";
     if (formal->is(TypeKind::Var)) {
         TypeRef& bound = variables[formal->name];
-        const TypeRef both = bound ? unify(bound, actual) : actual;
+        const TypeRef both = !bound ? actual : bound->is(TypeKind::Any) ? bound : unify(bound, actual);
         if (!both)
             return "Type variable '" + formal->name + "' previously matched to type " + repr(bound) + " is matched to type " + repr(actual);
         bound = both;

@@ -88,6 +88,7 @@ MeaningRef Lowering::attribute(const MeaningRef& base, const std::string& name, 
                     (std::strstr(" real imag mT mH is_leaf retains_grad ", (" " + name + " ").c_str()) ? "aten::" : "prim::") + name,
                     {self}));
         if (name == "tolist") return named(Meaning::Special, "tolist", self);
+        if (name == "type") return named(Meaning::Builtin, "aten::to", self);
         static constexpr struct {
             char name[8];
             DType dtype;
@@ -293,6 +294,18 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
         if (inputs.size() != 1) fail_at(tree.range, "wait expected exactly 1 arguments but found %zu", inputs.size());
         return simple(builtin(tree[0].range, "aten::wait", {value(inputs[0])}));
     }
+    if (!form.compare(0, 6, "torch.")) { // torch.FloatTensor(...), by its dtype
+        std::vector<Given> given = arguments(inputs);
+        std::vector<Value*> sizes;
+        for (const Given& each : given)
+            if (each.value->type->is(TypeKind::Int)) sizes.push_back(each.value);
+        int code = 0;
+        while (form.substr(6) != kindling::name(static_cast<DType>(code))) code++;
+        const std::vector<Given> dtype = {Given(Item(code_of(static_cast<DType>(code))), "dtype")};
+        if (sizes.size() != given.size()) return simple(call_builtin(graph_, tree.range, "aten::tensor", given, dtype));
+        if (sizes.empty()) sizes.push_back(graph_.constant(Item(int64_t{0})));
+        return simple(call_builtin(graph_, tree.range, "aten::empty", {list_of_values(type_of(TypeKind::Int), sizes)}, dtype));
+    }
     if (form == "is_scripting") return simple(graph_.constant(Item(true), tree.range));
     if (form == "is_tracing") return simple(graph_.constant(Item(false), tree.range));
     if (form == "same") return meaning(inputs[0], hint); // what says something to Python alone
@@ -329,15 +342,16 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
                                 {trees_.make(List, each->range, {trees_.make(String, each->range, {}, each->name()), each->parts[1]})}));
             over = trees_.make(ListLiteral, tree.range, {trees_.make(List, tree.range, pairs)});
         }
-        Value* given = value(*over);
-        Value* made;
-        if (given->type->is(TypeKind::List)) { // {key: value for key, value in it}
+        MeaningRef meant = meaning(*over);
+        if (meant->kind != Meaning::Zip) meant = simple(as_value(meant, over->range)); // zip and enumerate have no value
+        Value *given = meant->value, *made;
+        if (!given || given->type->is(TypeKind::List)) { // {key: value for key, value in it}
             const auto make_name = [&](const std::string& name) {
                 return trees_.make(Var, tree.range, {trees_.make(Ident, tree.range, {}, name)});
             };
             const std::string n = std::to_string(temporaries_++);
             const Tree *key = make_name("$_key" + n), *item = make_name("$_value" + n);
-            set(tree.range, "$_iter" + n, simple(given));
+            set(tree.range, "$_iter" + n, meant);
             const Tree* pair = trees_.make(TupleLiteral, tree.range, {trees_.make(List, tree.range, {key, item})});
             made = comprehension(*trees_.make(DictComp, tree.range, {key, item, pair, make_name("$_iter" + n)}), hint);
         } else made = builtin(tree.range, "aten::dict", {given});

@@ -18,7 +18,7 @@ constexpr Spelling spellings[] = {
 constexpr char single[] = "+-*/%@()[]:,={}><.?!&^|~";
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<signed char>(c) < 0; }
 
 /// The length of a number, 0 if there is none: digits, a point, an exponent, `j`; or 0x and digits.
 size_t number_length(std::string_view text, bool python) {

@@ -559,7 +559,13 @@ const Tree* Parser::simple(Kind kind) {
     case Return:
         parts.push_back(lexer_.now().kind != Newline && lexer_.now().kind != ';' ? expression_or_tuple() : make(None, range, {}));
         break;
-    case Raise: parts.push_back(expression()); break;
+    case Raise:
+        parts.push_back(expression());
+        if (python_ && lexer_.now().text() == "from") { // of the cause a script keeps nothing
+            lexer_.next();
+            expression();
+        }
+        break;
     case Assert: {
         parts.push_back(expression());
         parts.push_back(lexer_.accept(',') ? some(range, expression()) : none(range));
