@@ -302,9 +302,9 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
         int code = 0;
         while (form.substr(6) != kindling::name(static_cast<DType>(code))) code++;
         const std::vector<Given> dtype = {Given(Item(code_of(static_cast<DType>(code))), "dtype")};
-        if (sizes.size() != given.size()) return simple(call_builtin(graph_, tree.range, "aten::tensor", given, dtype));
-        if (sizes.empty()) sizes.push_back(graph_.constant(Item(int64_t{0})));
-        return simple(call_builtin(graph_, tree.range, "aten::empty", {list_of_values(type_of(TypeKind::Int), sizes)}, dtype));
+        const bool uninitialized = !given.empty() && sizes.size() == given.size();
+        if (uninitialized || given.empty()) given = {list_of_values(type_of(TypeKind::Int), sizes)};
+        return simple(call_builtin(graph_, tree.range, uninitialized ? "aten::empty" : "aten::tensor", given, dtype));
     }
     if (form == "is_scripting") return simple(graph_.constant(Item(true), tree.range));
     if (form == "is_tracing") return simple(graph_.constant(Item(false), tree.range));

@@ -33,6 +33,7 @@ const Tree& Lowering::places_in(const Tree& subscript) {
         if (!given.size() || given.size() > 3)
             fail_at((*part)[0].range, "slice accepts exactly 1, 2 or 3 arguments, got: %zu", given.size());
         std::vector<const Tree*> bounds(3, trees_.make(Option, part->range, {}));
+        if (given.size() == 1) bounds[0] = trees_.make(Option, part->range, {trees_.make(Const, part->range, {}, "0")});
         for (size_t i = 0; i < given.size(); i++)
             if (!given[i].is(None)) bounds[i + (given.size() == 1)] = trees_.make(Option, given[i].range, {&given[i]});
         part = trees_.make(Slice, part->range, std::move(bounds));

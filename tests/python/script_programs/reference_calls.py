@@ -194,3 +194,76 @@ def sorted_objects():
     for _, each in pairs:
         names.append(each.name)
     return names
+
+
+@program(lambda: (0,), lambda: (1,), lambda: (2,))
+def raises_from(x: int):
+    if x == 1:
+        raise ValueError("bad") from None
+    if x == 2:
+        raise RuntimeError("worse") from ValueError("bad")
+    return x
+
+
+@program(lambda: (torch.arange(9).view(3, 3), 1))
+def slices_by_name(x, n: int):
+    y = x[slice(0, 2)], x[slice(2)], x[slice(0, 3, 2)], x[slice(None, 2)], x[slice(n, None)], x[slice(n, n + 1), slice(0, 2)], x[..., slice(0, 1)]
+    x[slice(0, n)] = 7
+    x[slice(1, 2)] += 1
+    return y, x
+
+
+@program(lambda: ([1, 2, 3, 4], "abcd"))
+def slices_of_lists_by_name(l: List[int], s: str):
+    t = (1, 2.0, "c")
+    return l[slice(0, 2)], l[slice(2)], l[slice(0, 4, 2)], s[slice(1, 3)], t[slice(0, 2)]
+
+
+@refused
+def slice_of_nothing(x):
+    return x[slice()]
+
+
+@program(lambda: (["a", "b"], [1, 2, 3]))
+def dict_of_pairs(k: List[str], v: List[int]):
+    d: Dict[str, int] = dict(zip(k, v))
+    return d, dict(zip(v, k)), dict(enumerate(v)), dict(zip(range(3), k))
+
+
+@program(lambda: (torch.ones(1), [1]))
+def lists_of_anything(x, given: List[Any]):
+    l: List[Any] = []
+    l.append(1)
+    l.append("a")
+    l.append(x)
+    l.insert(0, 2.5)
+    l[0] = x
+    given.append([x])
+    d: Dict[str, Any] = {}
+    d["a"] = 1
+    d["b"] = x
+    return l, given, d
+
+
+@refused
+def lists_of_anything_extended(x):
+    l: List[Any] = []
+    l.extend([1])
+    return l
+
+
+@program(lambda: (3,))
+def names_beyond_ascii(größe: int):
+    ñ = größe + 1
+    日本 = "日本"
+    return ñ, 日本 + "é"
+
+
+@program(lambda: (torch.ones(2),))
+def type_by_dtype(x):
+    return x.type(torch.float64), x.type(dtype=torch.int64), x.type(x.dtype)
+
+
+@program(lambda: ([1.0, 2.5],))
+def legacy_constructors(l: List[float]):
+    return torch.FloatTensor([1.0]), torch.LongTensor([[1], [2]]), torch.DoubleTensor(l), torch.BoolTensor([True]), torch.FloatTensor([1, 2]), torch.FloatTensor(2, 3).shape, torch.IntTensor()
