@@ -1,6 +1,8 @@
 // script/passes/alias.cpp: unions of what may be the same memory, by what schemas say of aliases and writes.
 #include "script/passes/alias.h"
 
+#include "core/operator.h"
+
 namespace kindling::script {
 namespace {
 
@@ -166,6 +168,12 @@ void Aliases::visit(Node* node) {
     if (schema->builtin && schema->effect != 'p')
         for (const Value* output : node->outputs)
             for (const Value* input : node->inputs) join(input, output);
+}
+
+bool Aliases::makes_no_memory(const Node* node) {
+    const Signature* signature = node->schema();
+    return node->is("prim::TupleConstruct") || node->is("prim::GetAttr") ||
+           (signature && signature->op && signature->op->functional->body == Body::View);
 }
 
 } // namespace kindling::script

@@ -25,8 +25,10 @@ public:
     bool outside(const Value* value) { return outside_.count(place(value)) != 0; }
     /// Whether one of two values may stand where the other did, though both may be new memory.
     bool interchangeable(const Value* a, const Value* b) {
-        return !written(a) && !written(b) && (share(a, b) || !(outside(a) && outside(b)));
+        return !written(a) && !written(b) && (makes_no_memory(a->node) || !(outside(a) && outside(b)));
     }
+    /// Whether it gives a view or a tuple: two that are made alike are the same memory. (Two new tensors in one list share a place here.)
+    static bool makes_no_memory(const Node* node);
 
 private:
     size_t own(const Value* value);

@@ -47,6 +47,8 @@ public:
         };
         each_node(block, [&](Node* node) {
             if (has_effects(node) || draws(node) || memory_.written(node)) return;
+            if (node->is("prim::Constant") && !node->outputs.empty() && node->output()->type->is(TypeKind::Tensor))
+                return; // pool_constants
             if (!node->blocks.empty()) {
                 for (Block* inner : node->blocks) changed |= this->block(inner, find);
                 return;

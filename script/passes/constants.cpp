@@ -161,6 +161,14 @@ private:
     bool changed_ = false;
 };
 
+/// Whether a constant tensor is given out or may be written to. Two of these stay two, equal or not: who writes to one must not change the
+/// other.
+bool is_exposed(const Value* value) {
+    return value->type->is(TypeKind::Tensor) && std::any_of(value->uses.begin(), value->uses.end(), [](const Use& use) {
+               return use.user->kind.compare(0, 6, "aten::") != 0 || use.user->kind.back() == '_';
+           });
+}
+
 void pool(Block* block, std::vector<Node*>& known, bool& changed) {
     each_node(block, [&](Node* node) {
         for (Block* inner : node->blocks) pool(inner, known, changed);
@@ -170,7 +178,8 @@ void pool(Block* block, std::vector<Node*>& known, bool& changed) {
         const auto same = member ? known.end() : std::find_if(known.begin(), known.end(), [&](const Node* other) {
             const Item* other_function = other->attribute("name");
             if (function || other_function) return function && other_function && *function == *other_function;
-            return other->output()->type == node->output()->type && *constant_of(other->output()) == *constant_of(node->output());
+            return other->output()->type == node->output()->type && *constant_of(other->output()) == *constant_of(node->output()) &&
+                   !(is_exposed(other->output()) && is_exposed(node->output()));
         });
         if (same != known.end()) {
             node->output()->replace_uses((*same)->output());

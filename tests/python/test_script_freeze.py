@@ -239,3 +239,17 @@ def test_traces_freeze_too():
     frozen = kindling.jit.freeze(traced)
     assert list(frozen.parameters()) == [] and "batch_norm" not in str(frozen.graph)
     assert kindling.allclose(frozen(kindling.ones(1, 1, 5, 5)), traced(kindling.ones(1, 1, 5, 5)), atol=1e-5)
+
+
+def test_equal_constants_that_are_given_out_stay_apart():
+    """Who writes to one result must not change another one, or the next call's."""
+    class Two(kindling.nn.Module):
+        def forward(self, x):
+            h = kindling.zeros(2)
+            c = kindling.zeros(2)
+            return x + h, c, h
+
+    frozen = kindling.jit.freeze(kindling.jit.trace(Two().eval(), kindling.ones(2)))
+    total, first, second = frozen(kindling.ones(2))
+    first.add_(3)
+    assert second.tolist() == [0, 0] and frozen(kindling.ones(2))[0].tolist() == [1, 1]
