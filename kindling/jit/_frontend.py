@@ -252,13 +252,12 @@ def meaning_of(value, of_module):
             value()         # says that it is not there yet
         if hasattr(value, "__prepare_scriptable__"):
             value = value.__prepare_scriptable__()
-        module = value.__module__ or ""
-        if module.partition(".")[0] not in ("kindling", "torch") or ".nn." in module:
-            return compile_function(value)
         try:
             return compile_function(value)
-        except RuntimeError:    # the package's own source is nothing that a program can mend
-            return ("builtin", f"aten::{value.__name__}")
+        except (RuntimeError, FrontendError):
+            if (value.__module__ or "").partition(".")[0] not in ("kindling", "torch"):
+                raise
+            return ("builtin", f"aten::{value.__name__}")   # the package's own source is nothing that a program can mend
     if isinstance(value, types.MethodType) and not is_ignored(value.__func__):
         return ("unusable", "method")
     if of_module and value is None:

@@ -304,7 +304,7 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
         const std::vector<Given> dtype = {Given(Item(code_of(static_cast<DType>(code))), "dtype")};
         const bool uninitialized = !given.empty() && sizes.size() == given.size();
         if (uninitialized || given.empty()) given = {list_of_values(type_of(TypeKind::Int), sizes)};
-        return simple(call_builtin(graph_, tree.range, uninitialized ? "aten::empty" : "aten::tensor", given, dtype));
+        return simple(call_builtin(graph_, {}, uninitialized ? "aten::empty" : "aten::tensor", given, dtype));
     }
     if (form == "is_scripting") return simple(graph_.constant(Item(true), tree.range));
     if (form == "is_tracing") return simple(graph_.constant(Item(false), tree.range));
