@@ -1,5 +1,5 @@
 """Programs after TorchScript's language reference: what a call binds, defaults, methods of classes and of Python's own types."""
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, Tuple, Union
 import torch
 from torch import nn
 from torch import Tensor
@@ -67,12 +67,12 @@ def no_number_by_default(x, n: int = None):
 
 
 @refused
-def list_by_default(l: List[int] = [1]):
+def list_by_default(l: List[int] = [1]):  # noqa: B006
     return l
 
 
 @refused
-def dict_by_default(d: Dict[str, int] = {}):
+def dict_by_default(d: Dict[str, int] = {}):  # noqa: B006
     return d
 
 
