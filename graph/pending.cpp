@@ -332,24 +332,10 @@ void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
                     {static_cast<char*>(storage.memory) + operand.offset, operand.type, step.numbers.data() + operand.strides});
             }
             for (uint32_t scalar : step.scalars) scalars.push_back(recorded_.scalars[scalar]);
-            LoopKernel kernel{.expression = step.expression,
-                              .ndim = step.ndim,
-                              .sizes = step.numbers.data(),
-                              .output_count = step.output_count,
-                              .input_count = step.input_count,
-                              .operands = operands.data(),
-                              .scalars = scalars.data()};
-            if (step.reduced) {
-                kernel.reduced = step.reduced;
-                kernel.combines = step.combines;
-                kernel.finish = step.finish;
-                kernel.finish_input_count = step.finish_input_count;
-            }
-            kernel.row = step.row;
             ran_count.fetch_add(1, std::memory_order_relaxed);
             Unlocked unlocked(step.size > 65536);
             const double begin = seconds ? now() : 0;
-            kindling::run(kernel);
+            kindling::run(step.kernel(operands.data(), scalars.data()));
             if (seconds) seconds->push_back(now() - begin);
         } catch (...) {
             // What has not run is tried again by the next who needs it; but nothing is written in place a second time.

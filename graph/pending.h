@@ -9,6 +9,7 @@
 
 #include "core/ref.h"
 #include "core/storage.h"
+#include "core/thread_state.h"
 #include "kernels/loop.h"
 #include "runtime/random.h"
 
@@ -77,8 +78,12 @@ public:
     static constexpr size_t most_loops = 2000;
     static constexpr int64_t most_bytes = int64_t{1} << 30;
 
+    /// Whether the loops of this thread are put off, however small they are.
+    bool takes_all() const { return takes_all_; }
+
 protected:
     friend void settle(Storage*, bool);
+    friend class Replay;
     struct Slot {
         Storage* storage;
         bool written;
@@ -108,6 +113,7 @@ protected:
     std::vector<std::unique_ptr<Plan>> plans_;
     const Plan* halted_ = nullptr; // that of a run which failed, and the loop to go on with
     size_t next_step_ = 0;
+    bool takes_all_ = false;
 };
 inline void release(Pending*) {} // queues stay for the next thread
 
@@ -148,9 +154,9 @@ private:
 
 /// A loop over fewer elements runs at once, if all that it touches is there: to put it off costs more than it could save.
 KINDLING_VISIBLE extern std::atomic<int64_t> smallest_loop;
-/// `storage(i)`: of the loop's operands, outputs first.
+/// Asked while the thread records. `storage(i)`: of the loop's operands, outputs first.
 template <class Of> bool is_put_off(int64_t elements, int output_count, int count, Of&& storage) {
-    if (elements >= smallest_loop.load(std::memory_order_relaxed)) return true;
+    if (elements >= smallest_loop.load(std::memory_order_relaxed) || thread_state.recording->takes_all()) return true;
     for (int i = 0; i < count; i++)
         if (!storage(i)->is_there(i < output_count)) return true;
     return false;

@@ -30,6 +30,19 @@ struct PlannedLoop {
     std::vector<uint32_t> scalars;        // for each run-time scalar: which of the recording's
     std::vector<int> loops;               // of the recording, that this one stands for
     std::vector<int> last_use;            // slots that no later loop needs
+
+    LoopKernel kernel(const LoopOperand* memory, const Immediate* numbers) const {
+        LoopKernel made{.expression = expression,
+                        .ndim = ndim,
+                        .sizes = this->numbers.data(),
+                        .output_count = output_count,
+                        .input_count = input_count,
+                        .operands = memory,
+                        .scalars = numbers,
+                        .row = row};
+        if (reduced) made.reduced = reduced, made.combines = combines, made.finish = finish, made.finish_input_count = finish_input_count;
+        return made;
+    }
 };
 
 struct Plan {

@@ -8,6 +8,7 @@
 #include "script/passes/passes.h"
 #include "script/run/instructions.h"
 #include "script/run/native_loop.h"
+#include "script/run/small_group.h"
 
 namespace kindling::script {
 namespace {
@@ -140,7 +141,40 @@ private:
     }
 
     void body(const Block* block) {
-        for (const Node* node = block->first(); node != block->end; node = node->next) this->node(node);
+        for (const Node* node = block->first(); node != block->end;) {
+            const Node* after = node;
+            std::vector<const Node*> group;
+            for (; after != block->end && (SmallGroup::takes(after) || (!group.empty() && after->is("prim::Constant")));
+                 after = after->next)
+                if (!after->is("prim::Constant")) group.push_back(after);
+            const size_t begin = group.size() >= SmallGroup::fewest_nodes ? small_group(group) : SIZE_MAX;
+            do {
+                this->node(node);
+                node = node->next;
+            } while (node != after && !group.empty());
+            if (begin != SIZE_MAX) at(begin).number = here();
+        }
+    }
+    /// The instruction in front of operators that may run as one loop; SIZE_MAX if there is too much to hand over.
+    size_t small_group(const std::vector<const Node*>& group) {
+        const auto inside = [&](const Node* node) { return std::find(group.begin(), group.end(), node) != group.end(); };
+        std::vector<uint32_t> inputs, outputs, drops, used;
+        for (const Node* node : group) {
+            for (const Value* input : node->inputs)
+                if (!is_constant(input) && !inside(input->node) && std::find(inputs.begin(), inputs.end(), place_of(input)) == inputs.end())
+                    inputs.push_back(place_of(input));
+            const std::vector<Use>& uses = node->output()->uses;
+            if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !inside(use.user); }))
+                outputs.push_back(place_of(node->output()));
+            last_uses(node, used);
+        }
+        for (uint32_t place : used) // what is computed on the way is in no place
+            if (std::find(inputs.begin(), inputs.end(), place) != inputs.end()) drops.push_back(place);
+        if (inputs.size() > SmallGroup::most_inputs || outputs.size() > SmallGroup::most_outputs || outputs.empty()) return SIZE_MAX;
+        const size_t made = emit(Do::Group, group[0], inputs, outputs, drops);
+        at(made).loop = static_cast<uint32_t>(code_->groups.size());
+        code_->groups.push_back(std::make_shared<SmallGroup>());
+        return made;
     }
 
     void branch(const Node* node) {

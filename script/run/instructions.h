@@ -25,6 +25,7 @@ struct Instruction {
         UnpackList,
         Dict,
         Native, // a loop as machine code; where that does not fit, the instructions behind it
+        Group,  // operators of small tensors as one loop; the same
         IsInstance,
         Print,
         Raise,
@@ -49,11 +50,12 @@ struct Instruction {
         Function* function;
         int64_t number; // of a jump: where to; of an attribute: its place
     };
-    uint32_t loop = 0;          // of a Native: which of the code's loops; of a Fork: which of what it forks
+    uint32_t loop = 0;          // of a Native: which of the code's loops; of a Group: which of those; of a Fork: which of what it forks
     const Node* node = nullptr; // that it was made of: types, attributes, the line
 };
 
 class NativeLoop;
+class SmallGroup;
 
 struct Code {
     std::vector<Instruction> instructions;
@@ -64,6 +66,7 @@ struct Code {
     uint32_t widest = 0;          // most inputs or outputs of a builtin
     std::shared_ptr<Graph> graph; // nodes are read while it runs
     std::vector<std::shared_ptr<NativeLoop>> loops;
+    std::vector<std::shared_ptr<SmallGroup>> groups;
     std::vector<std::shared_ptr<Function>> forked; // what is called in another thread
 
     uint32_t input(const Instruction& i, uint32_t n) const { return operands[i.first + n]; }

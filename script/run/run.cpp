@@ -9,6 +9,7 @@
 #include "script/run/fork.h"
 #include "script/run/instructions.h"
 #include "script/run/native_loop.h"
+#include "script/run/small_group.h"
 
 namespace kindling::script {
 
@@ -197,6 +198,10 @@ private:
         case Instruction::Native:
             if (native(i)) return static_cast<size_t>(i.number);
             break;
+        case Instruction::Group:
+            if (!small_group(i, at)) return at + 1;
+            drop(i);
+            return static_cast<size_t>(i.number);
         case Instruction::Drop: break;
         case Instruction::Tuple: output(i) = Item::tuple(i.node->outputs[0]->type, inputs(i)); break;
         case Instruction::List: output(i) = Item::list(i.node->outputs[0]->type, inputs(i)); break;
@@ -310,6 +315,36 @@ private:
         }
         for (uint32_t n = 0; n < i.inputs; n++) items[n] = take(code_.input(i, n));
         for (uint32_t n = 0; n < i.inputs; n++) output(i, n) = std::move(items[n]);
+    }
+    /// False: its operators are called.
+    bool small_group(const Instruction& i, size_t at) {
+        SmallGroup& group = *code_.groups[i.loop];
+        const Item* inputs[SmallGroup::most_inputs];
+        for (uint32_t n = 0; n < i.inputs; n++) inputs[n] = &input(i, n);
+        SmallGroup::Given given;
+        bool record = false;
+        if (!group.look(inputs, i.inputs, given)) return false;
+        if (const std::shared_ptr<const Replay> replay = group.find(given, record)) {
+            Tensor made[SmallGroup::most_outputs];
+            replay->run(given.inputs, made);
+            for (uint32_t n = 0; n < i.outputs; n++) output(i, n) = Item(std::move(made[n]));
+            return true;
+        }
+        if (!record) return false;
+        const std::vector<Item> before = places_; // holds the inputs; and a call that fails is made again, for its message
+        try {
+            group.keep(given, Replay::record(
+                                  {given.inputs, given.inputs + i.inputs}, i.outputs,
+                                  [&] {
+                                      for (size_t next = at + 1; next < static_cast<size_t>(i.number);)
+                                          next = step(code_.instructions[next], next);
+                                  },
+                                  [&](size_t n) { return output(i, static_cast<uint32_t>(n)).tensor_impl(); }));
+        } catch (...) {
+            places_ = before;
+            return false;
+        }
+        return true;
     }
     bool native(const Instruction& i) {
         std::vector<const Item*> inputs(i.inputs);
