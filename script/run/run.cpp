@@ -341,6 +341,7 @@ private:
                                   },
                                   [&](size_t n) { return output(i, static_cast<uint32_t>(n)).tensor_impl(); }));
         } catch (...) {
+            group.keep(given, nullptr);
             places_ = before;
             return false;
         }
