@@ -147,19 +147,18 @@ PyObject* get_code_constants(PyObject* self, void*) {
     });
 }
 PyObject* get_name(PyObject* self, void*) { return text_object(function_in(self).signature.name); }
-/// (name, its text, [(name, type, length of a list or None, whether there is a default, the default, keyword only)], type of the result)
+/// (name, its text, [(name, type, length of a list or 0, the default, whether there is one, keyword only)], type of the result)
 PyObject* get_signature(PyObject* self, void*) {
     return guarded_script([&] {
         const ks::Signature& signature = function_in(self).signature;
-        Object formals(checked(PyList_New(0))), result(checked(type_handle(signature.results[0].type)));
+        Object formals(checked(PyList_New(0)));
         for (const ks::Formal& each : signature.formals) {
-            Object type(checked(type_handle(each.type))), value(checked(from_item(each.default_value)));
-            Object length(each.repeat ? PyLong_FromLong(each.repeat) : Py_NewRef(Py_None));
-            Object row(checked(Py_BuildValue("(sOOOOO)", each.name.c_str(), type.get(), length.get(), each.has_default ? Py_True : Py_False,
-                                             value.get(), each.keyword_only ? Py_True : Py_False)));
+            Object row(checked(Py_BuildValue("(sNiNii)", each.name.c_str(), type_handle(each.type), each.repeat,
+                                             from_item(each.default_value), each.has_default, each.keyword_only)));
             if (PyList_Append(formals.get(), row.get())) throw_python();
         }
-        return Py_BuildValue("(ssOO)", signature.name.c_str(), signature.text().c_str(), formals.get(), result.get());
+        return Py_BuildValue("(ssNN)", signature.name.c_str(), signature.text().c_str(), formals.take(),
+                             type_handle(signature.results[0].type));
     });
 }
 PyObject* repr_function(PyObject* self) { return PyUnicode_FromFormat("<torch.jit.ScriptFunction object at %p>", self); }

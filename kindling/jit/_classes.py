@@ -169,8 +169,11 @@ def _plain(kind, more):
                     order.append(name)
             elif isinstance(value, property):
                 add_property(made, name, value, names, order)
-            elif isinstance(value, classmethod):    # of its objects
-                add_method(made, name, value.__func__, names)
+            elif isinstance(value, classmethod):    # of its objects; compiled where a script calls it
+                try:
+                    add_method(made, name, value.__func__, names)
+                except Exception:
+                    pass
         if "__init__" in order:
             made.method("__init__")
         for name in order:

@@ -66,7 +66,7 @@ class ScriptSchema(types.FunctionSchema):
     """The signature of a compiled function."""
 
     def __init__(self, name, text, formals, result, /):
-        super().__init__(name, "", [types.Argument(each, type_of(kind), length, default, keyword, None, has) for each, kind, length, has, default, keyword in formals],
+        super().__init__(name, "", [types.Argument(each, type_of(kind), length or None, default, bool(keyword), None, bool(has)) for each, kind, length, default, has, keyword in formals],
                          [types.Argument("", type_of(result))])
         self._text = text
 

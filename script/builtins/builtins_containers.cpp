@@ -45,12 +45,16 @@ bool before(const Item& a, const Item& b) {
     case Tag::Instance:
         if (Class* of = a.type()->definition) {
             Function* less = of->method("__lt__");
+            const char* name = a.type()->name.c_str();
             KINDLING_CHECK(Runtime,
                            less && less->signature.formals.size() == 2 && less->signature.formals[1].type == b.type() &&
                                less->signature.results[0].type->is(TypeKind::Bool),
-                           "To sort a list of %s it must define a __lt__ method with two inputs of type %s that returns a bool",
-                           repr(a.type()).c_str(), repr(a.type()).c_str());
-            return run(*less, {a, b}).truth();
+                           "To sort a list of %s it must define a __lt__ method with two inputs of type %s that returns a bool", name,
+                           name);
+            std::vector<Item> both;
+            both.push_back(a);
+            both.push_back(b);
+            return run(*less, std::move(both)).truth();
         }
         [[fallthrough]];
     default:

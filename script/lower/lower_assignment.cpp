@@ -91,7 +91,7 @@ void Lowering::store_item(const script::Range& range, const Tree& target, Value*
     Value* container = value(target[0]);
     if (container->type->is(TypeKind::Tensor)) {
         std::vector<Value*> indices;
-        Value* sliced = index(target.range, container, places_in(target), indices);
+        Value* sliced = index(target.range, container, target[1], indices);
         switch (right->type->kind) {
         case TypeKind::Number:
         case TypeKind::Int:
@@ -168,7 +168,7 @@ void Lowering::augment(const Tree& tree) {
         Value* container = value(target[0]);
         if (container->type->is(TypeKind::Tensor)) {
             std::vector<Value*> indices;
-            const Given sliced(index(target.range, container, places_in(target), indices), "self");
+            const Given sliced(index(target.range, container, target[1], indices), "self");
             const Given right(value(tree[2]));
             const char* op = augmented(tree[1].kind, container->type);
             if (indices.empty()) {

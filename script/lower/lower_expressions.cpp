@@ -295,16 +295,18 @@ MeaningRef Lowering::special(const std::string& form, const Tree& tree, TypeRef 
         return simple(builtin(tree[0].range, "aten::wait", {value(inputs[0])}));
     }
     if (!form.compare(0, 6, "torch.")) { // torch.FloatTensor(...), by its dtype
-        std::vector<Given> given = arguments(inputs);
+        std::vector<Given> given = arguments(inputs), dtype;
         std::vector<Value*> sizes;
         for (const Given& each : given)
             if (each.value->type->is(TypeKind::Int)) sizes.push_back(each.value);
-        int code = 0;
-        while (form.substr(6) != kindling::name(static_cast<DType>(code))) code++;
-        const std::vector<Given> dtype = {Given(Item(code_of(static_cast<DType>(code))), "dtype")};
-        const bool uninitialized = !given.empty() && sizes.size() == given.size();
-        if (uninitialized || given.empty()) given = {list_of_values(type_of(TypeKind::Int), sizes)};
-        return simple(call_builtin(graph_, {}, uninitialized ? "aten::empty" : "aten::tensor", given, dtype));
+        const std::string name = "dtype";
+        dtype.emplace_back(attribute(named(Meaning::Module, "torch"), form.substr(6), tree.range)->value, name);
+        const bool all = sizes.size() == given.size(), any = !given.empty();
+        if (all) {
+            given.clear();
+            given.push_back(list_of_values(type_of(TypeKind::Int), sizes));
+        }
+        return simple(call_builtin(graph_, {}, all && any ? "aten::empty" : "aten::tensor", given, dtype));
     }
     if (form == "is_scripting") return simple(graph_.constant(Item(true), tree.range));
     if (form == "is_tracing") return simple(graph_.constant(Item(false), tree.range));

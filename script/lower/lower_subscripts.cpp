@@ -21,30 +21,9 @@ static std::vector<int64_t> places_of_slice(const int64_t* bounds, const bool* g
     return all;
 }
 
-const Tree& Lowering::places_in(const Tree& subscript) {
-    std::vector<const Tree*> parts = subscript[1].parts;
-    bool changed = false;
-    for (const Tree*& part : parts) {
-        if (!part->is(Apply) || !(*part)[0].is(Var) || (*part)[0].name() != "slice") continue;
-        const Tree& given = (*part)[1];
-        if (find(frame_, "slice") || resolver_.function("slice")) continue;
-        if (const MeaningRef known = outside("slice", part->range); known && known->kind != Meaning::Unusable) continue;
-        if ((*part)[2].size()) fail_at((*part)[0].range, "Slice does not accept any keyword arguments");
-        if (!given.size() || given.size() > 3)
-            fail_at((*part)[0].range, "slice accepts exactly 1, 2 or 3 arguments, got: %zu", given.size());
-        std::vector<const Tree*> bounds(3, trees_.make(Option, part->range, {}));
-        if (given.size() == 1) bounds[0] = trees_.make(Option, part->range, {trees_.make(Const, part->range, {}, "0")});
-        for (size_t i = 0; i < given.size(); i++)
-            if (!given[i].is(None)) bounds[i + (given.size() == 1)] = trees_.make(Option, given[i].range, {&given[i]});
-        part = trees_.make(Slice, part->range, std::move(bounds));
-        changed = true;
-    }
-    return changed ? *trees_.make(List, subscript[1].range, std::move(parts)) : subscript[1];
-}
-
 MeaningRef Lowering::subscript(const Tree& tree, TypeRef hint) {
     const MeaningRef base = meaning(tree[0]);
-    const Tree& parts = places_in(tree);
+    const Tree& parts = tree[1];
     if ((base->kind == Meaning::Submodule || base->kind == Meaning::Several ||
          (base->kind == Meaning::Type && base->type->is(TypeKind::Enum))) &&
         parts.size() == 1 && !parts[0].is(Dots))

@@ -222,8 +222,6 @@ private:
     void with(const Tree& tree);
     // ---- subscripts
     MeaningRef subscript(const Tree& tree, TypeRef hint);
-    /// The parts of a subscript, with 1:2 for slice(1, 2).
-    const Tree& places_in(const Tree& subscript);
     MeaningRef held_item(const MeaningRef& base, const Tree& part, const script::Range& range, TypeRef hint);
     MeaningRef module_at(Value* container, Value* place, TypeRef hint, const script::Range& range);
     Value* tuple_slice(const script::Range& range, Value* tuple, const Tree& part);

@@ -398,10 +398,19 @@ const Tree* Parser::subscript_part() {
     const Range range = lexer_.now().range;
     const Tree* bounds[3] = {};
     if (lexer_.now().kind != ':') bounds[0] = expression();
-    if (!lexer_.accept(':')) return bounds[0];
-    auto ends = [&] { return lexer_.now().kind == ',' || lexer_.now().kind == ']'; };
-    if (!ends() && lexer_.now().kind != ':') bounds[1] = expression();
-    if (lexer_.accept(':') && !ends()) bounds[2] = expression();
+    if (lexer_.accept(':')) {
+        auto ends = [&] { return lexer_.now().kind == ',' || lexer_.now().kind == ']'; };
+        if (!ends() && lexer_.now().kind != ':') bounds[1] = expression();
+        if (lexer_.accept(':') && !ends()) bounds[2] = expression();
+    } else { // 1:2 is what slice(1, 2) says, too
+        const Tree* part = bounds[0];
+        if (!part->is(Apply) || !part->parts[0]->is(Var) || (*part)[0].name() != "slice") return part;
+        const std::vector<const Tree*>& given = (*part)[1].parts;
+        const size_t count = (*part)[2].size() ? 0 : given.size();
+        if (!count || count > 3) fail_at(part->range, "slice accepts exactly 1, 2 or 3 arguments, got: %zu", count);
+        bounds[0] = make(Const, range, {}, "0");
+        for (size_t i = 0; i < count; i++) bounds[i + (count == 1)] = given[i]->is(None) ? nullptr : given[i];
+    }
     std::vector<const Tree*> parts;
     for (const Tree* bound : bounds) parts.push_back(bound ? some(range, bound) : none(range));
     return make(Slice, range, std::move(parts));

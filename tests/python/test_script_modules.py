@@ -214,6 +214,10 @@ class Counter:
     def helper(n: int) -> int:
         return n - 1
 
+    @classmethod
+    def scaled(cls, n: int) -> int:
+        return n * 10
+
 
 class Guard:
     def __init__(self, log: List[str]):
@@ -276,7 +280,7 @@ def classes(a: int):
     d.add()
     d.add(by=4)
     d.n = d.n + 1
-    return d.n, d.twice, Counter.helper(3), d[2], "x" in d, len(d)
+    return d.n, d.twice, Counter.helper(3), d.scaled(3), d[2], "x" in d, len(d)
 
 
 def tuples(x):
@@ -783,3 +787,23 @@ def test_signatures_and_types_are_those_of_pytorch(tmp_path):
     scripted = kindling.jit.script(module.Holds())
     assert [str(each.type()) for node in scripted.graph.nodes() for each in node.outputs()][0] == "__torch__.signatures.Act"
     del sys.modules["signatures"]
+
+
+def test_a_class_method_that_scripts_cannot_compile_is_in_nobodys_way():
+    class Settings:
+        def __init__(self, n: int):
+            self.n = n
+
+        @classmethod
+        def read(cls, **more):
+            return cls(**more)
+
+    def uses(n: int):
+        return Settings(n).n
+
+    def calls(n: int):
+        return Settings(n).read()
+
+    assert kindling.jit.script(uses)(3) == 3
+    with pytest.raises(RuntimeError, match="has no attribute or method 'read'"):
+        kindling.jit.script(calls)
