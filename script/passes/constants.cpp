@@ -177,7 +177,8 @@ void pool(Block* block, std::vector<Node*>& known, bool& changed) {
         const bool member = node->output()->type->is(TypeKind::Enum); // PyTorch has one for each place
         const auto same = member ? known.end() : std::find_if(known.begin(), known.end(), [&](const Node* other) {
             const Item* other_function = other->attribute("name");
-            if (function || other_function) return function && other_function && *function == *other_function;
+            if (function || other_function)
+                return function && other_function && node->function == other->function && *function == *other_function;
             return other->output()->type == node->output()->type && *constant_of(other->output()) == *constant_of(node->output()) &&
                    !(is_exposed(other->output()) && is_exposed(node->output()));
         });

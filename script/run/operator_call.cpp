@@ -158,6 +158,9 @@ void call_operator(const Signature& signature, const Item* const* inputs, size_t
     for (size_t n = 0; n < count; n++) {
         const size_t i = places.empty() ? n : places[n];
         const Item& item = *inputs[n];
+        KINDLING_CHECK(Runtime, !item.is_none() || arguments[i].optional || arguments[i].type != kindling::Type::Tensor,
+                       "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #%zu '%s'", n,
+                       arguments[i].name);
         values[i] = item.is_none() ? kindling::Value() : arguments[i].list ? list(arguments[i], item, lists) : one(arguments[i], item);
         number |= values[i].wrapped;
     }

@@ -267,3 +267,26 @@ def type_by_dtype(x):
 @program(lambda: ([1.0, 2.5],))
 def legacy_constructors(l: List[float]):
     return torch.FloatTensor([1.0]), torch.LongTensor([[1], [2]]), torch.DoubleTensor(l), torch.BoolTensor([True]), torch.FloatTensor([1, 2]), torch.FloatTensor(2, 3).shape, torch.IntTensor()
+
+@torch.jit._overload
+def doubled(x: int) -> int: ...
+
+
+@torch.jit._overload
+def doubled(x: str) -> str: ...
+
+
+def doubled(x):
+    return x + x
+
+
+@program(lambda: ())
+def overloads():
+    return doubled(1), doubled("a"), doubled(2)
+
+
+@program(lambda: (torch.ones(2),))
+def no_tensor_is_an_error_where_it_is_used(x, mask: Tensor = None):
+    return x * mask
+
+
