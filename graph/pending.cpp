@@ -1,4 +1,5 @@
 // graph/pending.cpp: recording, and running what was recorded.
+// Compiled for size.
 #include "graph/pending.h"
 
 #include <algorithm>

@@ -8,6 +8,8 @@
 
 namespace kindling {
 
+static constexpr size_t most_slots = 256, most_scalars = 256; // kept on the stack while it runs
+
 Replay::Recorder::Recorder() : before_(thread_state.recording), include_(thread_state.include), own_(new Pending) {
     own_->takes_all_ = true;
     thread_state.recording = own_.get();
@@ -51,13 +53,15 @@ std::unique_ptr<Replay> Replay::Recorder::finish(const std::vector<const TensorI
     }
     own_->recorded_.wanted = std::move(wanted);
     replay->plan_ = make_plan(recorded);
+    for (const PlannedLoop& loop : replay->plan_->steps)
+        if (loop.scalars.size() > most_scalars || own_->slots_.size() > most_slots) return nullptr;
     replay->scalars_ = recorded.scalars;
     return replay;
 }
 
 void Replay::run(const TensorImpl* const* inputs, Tensor* outputs) const {
     for (size_t i = 0; i < outputs_.size(); i++) outputs[i] = make_tensor(outputs_[i].sizes, outputs_[i].strides, outputs_[i].type);
-    SmallVector<char*, 16> memory(memory_.size());
+    char* memory[most_slots];
     std::vector<Tensor> scratch;
     for (size_t slot = 0; slot < memory_.size(); slot++) {
         const Memory& each = memory_[slot];
@@ -77,13 +81,14 @@ void Replay::run(const TensorImpl* const* inputs, Tensor* outputs) const {
         }
     }
     for (const PlannedLoop& loop : plan_->steps) {
-        SmallVector<LoopOperand, 12> operands;
-        SmallVector<Immediate, 12> scalars;
-        for (const PlannedOperand& operand : loop.operands)
-            operands.push_back(
-                {memory[static_cast<size_t>(operand.slot)] + operand.offset, operand.type, loop.numbers.data() + operand.strides});
-        for (uint32_t scalar : loop.scalars) scalars.push_back(scalars_[scalar]);
-        kindling::run(loop.kernel(operands.data(), scalars.data()));
+        LoopOperand operands[max_loop_operands];
+        Immediate scalars[most_scalars];
+        for (size_t i = 0; i < loop.operands.size(); i++) {
+            const PlannedOperand& operand = loop.operands[i];
+            operands[i] = {memory[operand.slot] + operand.offset, operand.type, loop.numbers.data() + operand.strides};
+        }
+        for (size_t i = 0; i < loop.scalars.size(); i++) scalars[i] = scalars_[loop.scalars[i]];
+        kindling::run(loop.kernel(operands, scalars));
     }
 }
 

@@ -572,6 +572,11 @@ def write_functions(folder, every):
                     call += f', "{overload}"'
                 call += ">"
                 given = ", ".join(cpp_name(argument["name"]) for argument in arguments)
+                parameters = signature(ordered, defaults)
+                first, last = "const Tensor& out, ", ", out"
+                if call == f'call_out<"{name}">' and spelled == name + "_out" and parameters.startswith(first) and given.endswith(last):
+                    outs.append(f"K_OUT({name}, ({parameters.removeprefix(first)}), {given.removesuffix(last)})")
+                    continue
                 outs.append(f"inline {result} {spelled}({signature(ordered, defaults)}) {{ {'return ' * (result != 'void')}{call}({given}); }}")
                 continue
             head.append(f"{result} {spelled}({signature(ordered, defaults)});")
@@ -582,14 +587,19 @@ def write_functions(folder, every):
             bodies.append(f"[[gnu::naked]] {result} {spelled}({', '.join(kinds)}) {body}")
             if (declaration.spaces & SPACES["Method"] and arguments and arguments[0]["name"] == "self" and name not in own_members
                     and result != "void"):      # `this` comes as the argument would
-                methods.append(f"    {result} {spelled}({signature(ordered, defaults, True)}) const;")
+                methods.append(f"{result} {spelled}({signature(ordered, defaults, True)}) const;")
                 bodies.append(f"[[gnu::naked]] {result} Tensor::{spelled}({', '.join(kinds[1:])}) const {body}")
     if 3 * len(every) > 65536 or len(pool.text) > 65536:
         raise Refused("core/forward.h has 16 bits for the operator's number and for the place of its letters")
     prelude = "// Written by tools/generate.py from the operator declarations.\n"
     write(folder, "functions.h", prelude + '#pragma once\n#include <tuple>\n\n#include "core/value.h"\n\nnamespace KINDLING_VISIBLE kindling {\n\n'
           + "\n".join(head) + "\n\n}  // namespace kindling\n")
-    write(folder, "out_functions.h", prelude + '#pragma once\n#include "core/named.h"\n\nnamespace kindling {\n\n' + "\n".join(outs) + "\n\n}  // namespace kindling\n")
+    # Most lines say no more than name, parameters and arguments: 18 KB less to install.
+    macros = ("// K_OUT(name, (parameters), arguments): Tensor name_out(out, parameters)\n#define K_LIST(...) __VA_ARGS__\n"
+              "#define K_OUT(name, parameters, ...) "
+              "inline Tensor name##_out(const Tensor& out, K_LIST parameters) { return call_out<#name>(__VA_ARGS__, out); }\n\n")
+    write(folder, "out_functions.h", prelude + '#pragma once\n#include "core/named.h"\n\nnamespace kindling {\n\n' + macros + "\n".join(outs)
+          + "\n\n#undef K_OUT\n#undef K_LIST\n}  // namespace kindling\n")
     write(folder, "tensor_methods.inc", prelude + "\n".join(methods) + "\n")
     quoted = "\n".join(f'    "{each}\\0"' for each in pool.text.split("\0")[:-1])
     write(folder, "functions.cpp", prelude + '#include "generated/functions.h"\n\n#include "core/forward.h"\n\n'

@@ -3,7 +3,7 @@
     python tools/stage_python.py PACKAGE STUB OUTPUT [MODULE ...]     modules that shall be files, too
     python tools/stage_python.py --code SOURCE OUTPUT                 one module's bytecode, for a C++ program to include
 
-The pack holds each module's bytecode, or its source where it is small or seldom used. Neighbours are compressed together, 160 KB
+The pack holds each module's bytecode, or its source where it is small or seldom used. Neighbours are compressed together, 224 KB
 at a time: singly they take a tenth more. kindling/_importer.py reads it. The sources of those with bytecode are compressed all together:
 kindling/_start/sources.py reads them for tracebacks and inspect.
 As files all would have 3.5 times the size: the installer compiles each one without compression.
@@ -50,12 +50,12 @@ utils.__init__
 STUB = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 
 SMALL = 2000  # bytes of source that are compiled in less time than their bytecode's size is worth
-BLOCK = 160_000  # bytes that are compressed together: 0.5 ms to read
+BLOCK = 224_000  # bytes that are compressed together: 0.7 ms to read
 
 # What runs for long anyway or is used once in a program's life (the profiler's command and table, a check of gradients,
 # whole Jacobians, scaled losses, a log for TensorBoard, names for tools that walk graphs, symbolic traces, helpers of tests, passes over graphs, timers, processes of loaders, nested, masked and quantised tensors, frozen scripts, process groups, attention with functions of the program's own, checkpoints of activations, optimisers and distributions that few programs name, sparse tensors, lazy layers)
 # is compiled when it is used, in 5 to 20 ms a module.
-SELDOM = {"startup", "_compiling/backend.py", "_compiling/breaks.py", "_compiling/options.py", "_start/bootstrap.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_native_names/script.py", "_native_names/types.py", "_native_names/dispatch_queries.py", "_start/doctor.py", "jit/_freeze.py", "jit/_fusers.py", "jit/_compilation_unit.py", "jit/_trace.py", "_saving/safetensors.py", "jit/_dataclasses.py", "utils/tensorboard", "nn/attention/flex_attention.py", "distributed/distributed_c10d.py", "utils/checkpoint.py",
+SELDOM = {"startup", "_compiling/backend.py", "_compiling/breaks.py", "_compiling/options.py", "_start/bootstrap.py", "_dynamo/testing.py", "_dynamo/backends", "_absent", "_native_names/script.py", "_native_names/types.py", "_native_names/dispatch_queries.py", "_start/doctor.py", "jit/_freeze.py", "jit/_fusers.py", "jit/_compilation_unit.py", "jit/_trace.py", "_saving/safetensors.py", "jit/_dataclasses.py", "jit/_types.py", "jit/_autocast.py", "utils/tensorboard", "nn/attention/flex_attention.py", "distributed/distributed_c10d.py", "utils/checkpoint.py",
           "utils/bottleneck", "autograd/gradcheck.py", "autograd/functional.py", "autograd/profiler_util.py", "optim/lbfgs.py",
           "optim/swa_utils.py", "distributions/kl.py", "nn/_functional/scaled.py", "utils/data/datapipes", "utils/data/graph.py", "utils/data/graph_settings.py",
           "testing", "distributed/checkpoint", "distributed/fsdp", "distributed/tensor", "distributed/algorithms", "ao", "quantization", "nested", "masked/maskedtensor", "masked/_ops.py", "_quantized",

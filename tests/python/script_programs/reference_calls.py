@@ -273,10 +273,10 @@ def doubled(x: int) -> int: ...
 
 
 @torch.jit._overload
-def doubled(x: str) -> str: ...
+def doubled(x: str) -> str: ...     # noqa: F811
 
 
-def doubled(x):
+def doubled(x):                          # noqa: F811
     return x + x
 
 
