@@ -75,6 +75,9 @@ struct Code {
 
 /// A tensor operator called with items, by the ordinary call path (operator_call.cpp).
 void call_operator(const Signature& signature, const Item* const* inputs, size_t count, Item* const* outputs, size_t results);
+/// Whether what lies in a tensor may be read and written without a call of an operator: strided memory here, which nothing watches (a
+/// gradient that is wanted, a mode, a lazy bit).
+bool is_plain(const TensorImpl* impl);
 /// The instructions of a function's graph.
 std::shared_ptr<Code> assemble(const Function& function);
 

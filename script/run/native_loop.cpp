@@ -87,13 +87,6 @@ Extent extent_of(const TensorImpl* impl) {
     return {begin, begin + (static_cast<uint64_t>(last) + 1) * item_size(impl->dtype)};
 }
 
-bool is_plain(const TensorImpl* impl) {
-    if (impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided || !impl->storage) return false;
-    uint32_t watched = key::watching;
-    if (!thread_state.grad_mode) watched &= ~static_cast<uint32_t>(key::Autograd);
-    return !(key_of(impl) & watched) && loops_know(impl->dtype);
-}
-
 void store_number(const Tensor& tensor, scalar::Slot slot) {
     switch (tensor.dtype()) {
     case DType::Bool: *tensor.data_ptr<bool>() = slot.i != 0; break;
@@ -344,7 +337,7 @@ bool NativeLoop::run(const Item* const* inputs, Item* outputs) {
         }
         tensors[i] = inputs[i]->tensor();
         const TensorImpl* impl = tensors[i].impl();
-        if (!is_plain(impl)) {
+        if (!is_plain(impl) || !loops_know(impl->dtype)) {
             note("a tensor is watched (it requires grad, say), or of a dtype or layout that loops do not know");
             return false;
         }

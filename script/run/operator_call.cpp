@@ -142,6 +142,13 @@ Generator& generator_of(const Item& item) {
     return *found;
 }
 
+bool is_plain(const TensorImpl* impl) {
+    if (impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided || !impl->storage) return false;
+    uint32_t watched = key::watching;
+    if (!thread_state.grad_mode) watched &= ~static_cast<uint32_t>(key::Autograd);
+    return !(key_of(impl) & watched);
+}
+
 void call_operator(const Signature& signature, const Item* const* inputs, size_t count, Item* const* outputs, size_t results) {
     const kindling::Operator& op = *signature.op;
     constexpr size_t most = 40;

@@ -24,15 +24,11 @@ bool SmallGroup::takes(const Node* node) {
 
 bool SmallGroup::look(const Item* const* inputs, size_t count, Given& given) const {
     if (thread_state.inference_mode || (thread_state.include & ~thread_state.exclude & key::watching) || kernels_were_added()) return false;
-    uint32_t watched = key::watching;
-    if (!thread_state.grad_mode) watched &= ~static_cast<uint32_t>(key::Autograd);
     given.key.push_back(static_cast<int64_t>(default_dtype()));
     for (size_t i = 0; i < count; i++) {
         if (!inputs[i]->is(Item::Tag::Tensor)) return false;
         const TensorImpl* impl = inputs[i]->tensor_impl();
-        if (!impl || impl->device.type != DeviceType::CPU || impl->layout != Layout::Strided || !impl->storage ||
-            (key_of(impl) & watched) || impl->numel >= smallest_loop.load(std::memory_order_relaxed) || impl->numel == 0)
-            return false;
+        if (!impl || !is_plain(impl) || impl->numel >= smallest_loop.load(std::memory_order_relaxed) || impl->numel == 0) return false;
         given.inputs[i] = impl;
         for (size_t other = 0; other < i; other++) // parts of one memory are known by where they lie in it
             if (given.inputs[other]->storage == impl->storage) {
