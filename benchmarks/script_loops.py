@@ -17,7 +17,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent / "loops"
 # How the number of rounds grows with the size: for scaling PyTorch's time.
 GROWTH = {"edit_distance": 2, "mandelbrot": 2, "floyd_warshall": 3, "lstm": 1, "beam_search": 1, "life": 2, "kmeans_assign": 1, "matmul": 3,
-          "list_distance": 2, "list_paths": 3}
+          "list_distance": 2, "list_paths": 3, "list_sort": 1, "list_insertions": 1}
 
 
 def programs(module):

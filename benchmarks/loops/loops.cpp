@@ -250,6 +250,57 @@ int main(int argc, char** argv) {
                 sink = total;
             },
             times);
+    } else if (!std::strcmp(name, "list_sort")) {
+        const Whole given = whole_of(N, 1000000);
+        report(
+            [&] {
+                Whole a = given;
+                std::vector<Whole> waiting{{0, n - 1}};
+                while (!waiting.empty()) {
+                    const Whole part = std::move(waiting.back());
+                    waiting.pop_back();
+                    const int64_t low = part[0], high = part[1];
+                    if (low >= high) continue;
+                    const int64_t pivot = a[(low + high) / 2];
+                    int64_t i = low, j = high;
+                    while (i <= j) {
+                        while (a[i] < pivot) i++;
+                        while (a[j] > pivot) j--;
+                        if (i <= j) std::swap(a[i++], a[j--]);
+                    }
+                    waiting.push_back({low, j});
+                    waiting.push_back({i, high});
+                }
+                int64_t sum = 0;
+                for (const int64_t x : a) sum = (sum * 31 + x) % 1000003;
+                sink = static_cast<double>(sum);
+            },
+            times);
+    } else if (!std::strcmp(name, "list_insertions")) {
+        const Whole a = whole_of(N, 1000000);
+        const auto slice = [](const Whole& list, size_t from, size_t to) {
+            return Whole(list.begin() + static_cast<int64_t>(from), list.begin() + static_cast<int64_t>(to));
+        };
+        const auto sum = [](const Whole& first, const Whole& second) {
+            Whole both;
+            both.reserve(first.size() + second.size());
+            both.insert(both.end(), first.begin(), first.end());
+            both.insert(both.end(), second.begin(), second.end());
+            return both;
+        };
+        report(
+            [&] {
+                int64_t made = 0;
+                for (const int64_t x : a) {
+                    const Whole shorter{1, 2, 3, 4, 5, 6};
+                    for (size_t at = 0; at < 7; at++) {
+                        const Whole longer = sum(sum(slice(shorter, 0, at), {x}), slice(shorter, at, 6));
+                        made += longer[at] + static_cast<int64_t>(longer.size());
+                    }
+                }
+                sink = static_cast<double>(made);
+            },
+            times);
     } else return 2;
     return 0;
 }

@@ -199,6 +199,45 @@ def list_paths(d: List[List[float]]) -> float:
     return total / float(n * n)
 
 
+def list_sort(a: List[int]) -> int:
+    """Quicksort (Hoare's partition) with a stack of lists; a checksum."""
+    waiting = [[0, len(a) - 1]]
+    while len(waiting) > 0:
+        part = waiting.pop()
+        low, high = part[0], part[1]
+        if low < high:
+            pivot = a[(low + high) // 2]
+            i, j = low, high
+            while i <= j:
+                while a[i] < pivot:
+                    i += 1
+                while a[j] > pivot:
+                    j -= 1
+                if i <= j:
+                    held = a[i]
+                    a[i] = a[j]
+                    a[j] = held
+                    i += 1
+                    j -= 1
+            waiting.append([low, j])
+            waiting.append([i, high])
+    sum = 0
+    for i in range(len(a)):
+        sum = (sum * 31 + a[i]) % 1000003
+    return sum
+
+
+def list_insertions(a: List[int]) -> int:
+    """Every number put into a short list at every place, by slices and sums of lists."""
+    made = 0
+    for x in a:
+        short = [1, 2, 3, 4, 5, 6]
+        for at in range(7):
+            longer = short[:at] + [x] + short[at:]
+            made += longer[at] + len(longer)
+    return made
+
+
 def inputs(name, size, dtype=torch.float64, strided=False):
     """The arguments of a function for a size; `strided`: no tensor is contiguous."""
     def lay(tensor):
@@ -234,13 +273,15 @@ def inputs(name, size, dtype=torch.float64, strided=False):
         return whole(4, size).tolist(), whole(4, size + 3).tolist()
     if name == "list_paths":
         return (rand(size, size).to(torch.float64).tolist(),)
+    if name in ("list_sort", "list_insertions"):
+        return (whole(1000000, size).tolist(),)
     raise KeyError(name)
 
 
 NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul",
-         "list_distance", "list_paths")
+         "list_distance", "list_paths", "list_sort", "list_insertions")
 # Sizes that a C++ program takes some milliseconds for, and sizes for comparisons.
 LARGE = {"edit_distance": 1000, "mandelbrot": 200, "floyd_warshall": 160, "lstm": 300, "beam_search": 2000, "life": 300, "kmeans_assign": 20000, "matmul": 160,
-         "list_distance": 1000, "list_paths": 160}
+         "list_distance": 1000, "list_paths": 160, "list_sort": 20000, "list_insertions": 5000}
 SMALL = {"edit_distance": 12, "mandelbrot": 8, "floyd_warshall": 9, "lstm": 2, "beam_search": 5, "life": 8, "kmeans_assign": 12, "matmul": 9,
-         "list_distance": 12, "list_paths": 9}
+         "list_distance": 12, "list_paths": 9, "list_sort": 100, "list_insertions": 12}

@@ -1,4 +1,8 @@
-"""What scripts take for the blocks of amp: TorchScript over the blocks themselves."""
+"""What scripts take for the blocks of amp: TorchScript over the blocks themselves.
+
+A dtype is a number in a script. It goes to Python as an empty tensor of that dtype, so that the numbers stand in one place.
+The classes repeat their ends because script classes do not inherit.
+"""
 import threading
 from typing import Any, Optional
 
@@ -8,9 +12,8 @@ _entered = threading.local()
 
 
 @torch.jit.ignore
-def _enter(device: str, dtype: Optional[int], enabled: bool, cache_enabled: Optional[bool]) -> None:
-    dtypes = {5: torch.float16, 6: torch.float32, 7: torch.float64, 15: torch.bfloat16}
-    block = torch.amp.autocast(device, dtypes.get(dtype), enabled, cache_enabled)
+def _enter(device: str, like: Optional[torch.Tensor], enabled: bool, cache_enabled: Optional[bool]) -> None:
+    block = torch.amp.autocast(device, None if like is None else like.dtype, enabled, cache_enabled)
     block.__enter__()
     _entered.__dict__.setdefault("blocks", []).append(block)
 
@@ -28,7 +31,11 @@ class autocast:
         self.cache_enabled = cache_enabled
 
     def __enter__(self):
-        _enter(self.device, self.dtype, self.enabled, self.cache_enabled)
+        like: Optional[torch.Tensor] = None
+        dtype = self.dtype
+        if dtype is not None:
+            like = torch.empty([0], dtype=dtype)
+        _enter(self.device, like, self.enabled, self.cache_enabled)
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any):
@@ -42,7 +49,7 @@ class cuda:
         self.cache_enabled = cache_enabled
 
     def __enter__(self):
-        _enter("cuda", self.dtype, self.enabled, self.cache_enabled)
+        _enter("cuda", torch.empty([0], dtype=self.dtype), self.enabled, self.cache_enabled)
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any):
@@ -56,7 +63,7 @@ class cpu:
         self.cache_enabled = cache_enabled
 
     def __enter__(self):
-        _enter("cpu", self.dtype, self.enabled, self.cache_enabled)
+        _enter("cpu", torch.empty([0], dtype=self.dtype), self.enabled, self.cache_enabled)
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any):

@@ -274,6 +274,7 @@ void container_builtins(Builtins& define) {
         0, "aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]", DO {
             const Bounds bounds = slice_bounds(a + 1, length(L(0)));
             std::vector<Item> items;
+            items.reserve(static_cast<size_t>(bounds.count));
             for (int64_t i = 0; i < bounds.count; i++) items.push_back(L(0)[static_cast<size_t>(bounds.start + i * bounds.step)]);
             a[0] = like(a[0], std::move(items));
         });

@@ -18,6 +18,8 @@ protected:
             if (name == "_set_item" && a.size() == 3 && !a[0].of_lists && a[1].kind == Abstract::Int && a[2].number())
                 return set(a[0], a[1], a[2], node);
             if (name == "append" && a.size() == 2 && builtin_of(node)) return append(node, a[0], a[1]);
+            if (name == "pop" && a.size() == 2 && builtin_of(node) && constant(a[1].word) == -1) return pop(node, a[0]);
+            if (name == "slice" && a.size() == 4 && !a[0].of_lists && constant(a[3].word) == 1) return part(node, a);
         }
         const auto is_list = [&](const Abstract& each) { return each.kind == Abstract::Array && !each.of_lists; };
         if (name == "add" && is_list(a[0]) && is_list(a[1]))
@@ -150,6 +152,30 @@ protected:
         b_.enter(after);
         return list;
     }
+    /// Numbers in place; what a list of lists held is owned by those of the round.
+    Abstract pop(const Node* node, const Abstract& list) {
+        const Word end = edge(list, 1);
+        check(b_.binary(scalar::Op::Ne, end, edge(list, 0)), exit(node, LoweredLoop::Exit::Message, "pop from empty list"), {});
+        if (list.of_lists) {
+            const Word row = b_.call(scalar::callee("pop_list", pop_list, scalar::Effect::Writes), {lists_, list.word});
+            succeeded(node, b_.binary(scalar::Op::Ne, row, b_.address(nullptr)));
+            lists_made_++;
+            return array(node->outputs[0]->type, row);
+        }
+        const Word last = b_.add(end, b_.integer(-static_cast<int64_t>(sizeof(Item))));
+        const Abstract popped = item_at(list, last, {});
+        b_.store(Memory::Address, list.word, {}, 1, edge_at(1), last, header_region_);
+        return popped;
+    }
+    /// list[start:end], where a bound may be left out.
+    Abstract part(const Node* node, const std::vector<Abstract>& a) {
+        const auto bound = [&](const Abstract& given, int64_t otherwise) { return is_none(given) ? b_.integer(otherwise) : given.word; };
+        const Word arguments[] = {lists_, a[0].word, bound(a[1], 0), bound(a[2], INT64_MAX)};
+        const Word made = b_.call(scalar::callee("slice_list", slice_list, scalar::Effect::Writes), arguments, 4);
+        succeeded(node, b_.binary(scalar::Op::Ne, made, b_.address(nullptr)));
+        lists_made_++;
+        return array(node->outputs[0]->type, made);
+    }
     Abstract list_from(const Node* node, Word object, Word length) {
         succeeded(node, b_.binary(scalar::Op::Ne, object, b_.address(nullptr)));
         lists_made_++;
@@ -224,9 +250,12 @@ protected:
             }
             return array(node->outputs[0]->type, row);
         }
-        const bool real = from.dtype == DType::Float64;
-        const Word word = b_.load(real ? Memory::F64 : Memory::I64, edge(from, 0), at, 8, Item::number_at(), list_region);
-        if (from.dtype == DType::Bool) return number(Abstract::Bool, b_.binary(scalar::Op::Ne, word, b_.integer(0)));
+        return item_at(from, edge(from, 0), at);
+    }
+    Abstract item_at(const Abstract& list, Word begin, Word at) {
+        const bool real = list.dtype == DType::Float64;
+        const Word word = b_.load(real ? Memory::F64 : Memory::I64, begin, at, 8, Item::number_at(), list_region);
+        if (list.dtype == DType::Bool) return number(Abstract::Bool, b_.binary(scalar::Op::Ne, word, b_.integer(0)));
         return number(real ? Abstract::Float : Abstract::Int, word);
     }
     Abstract set(const Abstract& array, const Abstract& index, const Abstract& given, const Node* node) {

@@ -1,4 +1,5 @@
 // script/run/made_lists.cpp: lists that loops make. No call throws: machine code has no tables for it.
+// Compiled for calls.
 #include "script/run/made_lists.h"
 
 #include <algorithm>
@@ -31,8 +32,9 @@ Item::Items* fresh(MadeLists* made, TypeRef type, size_t count) {
     for (Item& spare : made->spare) {
         if (spare.is_none() || of_lists(type)) continue;
         std::vector<Item>& items = spare.items();
-        if (items.size() != count && (count || items.size() == items.capacity())) continue; // what was appended to will be again
-        if (!count) items.clear();
+        // What was appended to will be again. No long list goes for a short one, which may stay.
+        if (count ? items.capacity() < count || items.capacity() / 4 > count : items.size() == items.capacity()) continue;
+        items.resize(count);
         item = std::exchange(spare, Item());
         break;
     }
@@ -77,8 +79,29 @@ Item::Items* join_lists(MadeLists* made, Item::Items* a, Item::Items* b) noexcep
     return list;
 }
 
+Item::Items* slice_list(MadeLists* made, Item::Items* list, int64_t start, int64_t end) noexcept {
+    const int64_t length = static_cast<int64_t>(list->items.size());
+    const auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + length : at, 0, length); };
+    const size_t first = static_cast<size_t>(bound(start)), count = static_cast<size_t>(std::max<int64_t>(bound(end) - bound(start), 0));
+    Item::Items* part = nullptr;
+    if (caught(made, [&] { part = fresh(made, list->type, count); })) put(part->items.data(), list->items.data() + first, count);
+    return part;
+}
+
+Item::Items* pop_list(MadeLists* made, Item::Items* list) noexcept {
+    // The place comes first: where there is no memory for it, the list stays whole.
+    if (!caught(made, [&] { note(made, Item()); })) return nullptr;
+    std::swap(made->lists.back(), list->items.back());
+    list->items.pop_back();
+    return static_cast<Item::Items*>(made->lists.back().object());
+}
+
 bool append_item(MadeLists* made, Item::Items* list, int64_t tag, int64_t bits) noexcept {
-    return caught(made, [&] { list->items.push_back(item_of(static_cast<Item::Tag>(tag), bits)); });
+    return caught(made, [&] {
+        std::vector<Item>& items = list->items;
+        if (items.size() == items.capacity()) items.reserve(std::max<size_t>(4, 2 * items.size()));
+        items.push_back(item_of(static_cast<Item::Tag>(tag), bits));
+    });
 }
 
 bool call_builtin(MadeLists* made, Builtin builtin, int64_t tags) noexcept {

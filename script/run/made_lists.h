@@ -13,7 +13,7 @@ struct MadeLists {
     static constexpr size_t most_arguments = 6;
     int64_t words[most_arguments + 1] = {}; // arguments of a builtin, the first also its result; then how many lists there are
     std::vector<Item> lists;
-    Item spare[4]; // lists that went, for others of the same length: a row for each round costs no memory and is not taken apart
+    Item spare[4]; // lists that went, for others that they have room for: a row for each round costs no memory and is not taken apart
     unsigned next_spare = 0;
     std::exception_ptr error; // what a call threw that gave null or false
 };
@@ -22,6 +22,10 @@ struct MadeLists {
 Item::Items* make_list(MadeLists* made, TypeRef type, int64_t count, int64_t bits) noexcept;
 /// `a + b`; null where there is no memory.
 Item::Items* join_lists(MadeLists* made, Item::Items* a, Item::Items* b) noexcept;
+/// `list[start:end]` of numbers; null where there is no memory.
+Item::Items* slice_list(MadeLists* made, Item::Items* list, int64_t start, int64_t end) noexcept;
+/// The last of a list of lists, which is not empty; null where there is no memory.
+Item::Items* pop_list(MadeLists* made, Item::Items* list) noexcept;
 bool append_item(MadeLists* made, Item::Items* list, int64_t tag, int64_t bits) noexcept;
 void put_list(Item::Items* list, int64_t place, Item::Items* item) noexcept;
 /// Owns a list that another list may let go before the round ends.

@@ -32,7 +32,8 @@ def programs(tmp_path_factory):
     return made
 
 
-NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul", "list_distance", "list_paths")
+NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul", "list_distance", "list_paths",
+         "list_sort", "list_insertions")
 
 
 def loops_of(function):
@@ -432,6 +433,64 @@ def pops_too_often(x: List[int], n: int):
     for i in range(n):
         some.pop()
     return some
+def pops_a_list_too_often(x: List[int], n: int):
+    some = [[1]] * 150
+    s = 0
+    for i in range(n):
+        s += len(some.pop())
+    return s
+def parts(x: List[int], n: int):
+    s = 0
+    for i in range(n):
+        at = i % 9 - 4
+        made = x[:at] + [i] + x[at:] + x[at:-at] + x[5:2] + x[-1 - n:n + 5] + x[at:at + 70:1]
+        made.append(s)
+        s = (s * 31 + len(made) + made[i % len(made)] + len(x[1:]) + len(x[:]) + sum(x[at:])) % 1000003
+    return s
+def takes_off(b: List[bool], y: List[float], n: int):
+    s = 0.0
+    held = [1, 2, 3]
+    for i in range(n):
+        b.append(i % 3 == 0)
+        y.append(float(i) / 7.0)
+        held.append(i)
+        if b.pop():
+            s += y.pop() - float(held.pop())
+        s += y.pop(-1)
+        y.append(s)
+        held.append(len(held))
+    return s, len(b), y, held
+def sorts(x: List[int], n: int):
+    waiting = [[0, len(x) - 1]]
+    while len(waiting) > 0:
+        part = waiting.pop()
+        low, high = part[0], part[1]
+        if low < high:
+            pivot = x[(low + high) // 2]
+            i, j = low, high
+            while i <= j:
+                while x[i] < pivot:
+                    i += 1
+                while x[j] > pivot:
+                    j -= 1
+                if i <= j:
+                    held = x[i]
+                    x[i] = x[j]
+                    x[j] = held
+                    i += 1
+                    j -= 1
+            waiting.append([low, j])
+            waiting.append([i, high])
+    return waiting
+def orders(x: List[int], n: int):
+    done = [[0]]
+    for k in range(1, 6):
+        new = [x][:0]
+        for order in done:
+            for at in range(k + 1):
+                new.append(order[:at] + [k] + order[at:])
+        done = new
+    return done
 def writes_beyond(x: List[int], n: int):
     some = [0] * 120
     for i in range(n):
@@ -593,7 +652,7 @@ def carries_a_row(w: List[List[int]], n: int):
         row[1] += row[0]
     return row
 """
-RAISE = {"beyond", "before", "beyond_nested", "beyond_made", "pops_too_often", "writes_beyond", "not_there", "negative_times", "beyond_a_table"}
+RAISE = {"beyond", "before", "beyond_nested", "beyond_made", "pops_too_often", "pops_a_list_too_often", "writes_beyond", "not_there", "negative_times", "beyond_a_table"}
 LENGTH = 300
 
 
