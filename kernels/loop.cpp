@@ -789,7 +789,7 @@ void run_pointwise(const LoopKernel& kernel) {
     std::memcpy(merged.dims, order.dims, static_cast<size_t>(order.ndim) * sizeof *order.dims);
     merge_dims(merged, 0, merged.ndim, kernel);
     if (program.one_step && !native_always() && run_one_step(kernel, program, merged)) return;
-    if (run_short_rows(kernel, program, merged)) return;
+    if (run_by_rows(kernel, program, merged)) return;
     int64_t grain = parallel_elements / (1 + static_cast<int64_t>(program.steps.size()) / 4) & ~int64_t{63};
     if (grain == 0) grain = 64;
     int64_t bytes = 0;

@@ -1,5 +1,5 @@
-// kernels/loop_rows.cpp: pointwise loops over short rows by machine code that takes several rows at a call. Numbers that hold for a
-// row are broadcast where they lie, and the remainder of a row is masked.
+// kernels/loop_rows.cpp: pointwise loops over rows that do not follow each other in memory, by machine code that takes several rows at a
+// call. Numbers that hold for a row are broadcast where they lie, and the remainder of a row is masked.
 // Compiled for size.
 #include <cstring>
 
@@ -66,24 +66,24 @@ int64_t shortest(const TileProgram& program, int gathered, int spread) {
 
 } // namespace
 
-bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
-    constexpr int64_t longest = 2048, longest_without = 256, fewest_rows = 8; // longest without numbers: tiles read them in place
+bool run_by_rows(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
+    constexpr int64_t longest = 65536, longest_past_cache = 16384, fewest_rows = 8;
     if (order.ndim < 2) return false;
     const int last = order.ndim - 1, outputs = kernel.output_count;
     const int64_t n = order.sizes[last], rows = order.size / n;
     if (n > longest || rows < fewest_rows) return false;
     auto along = [&](const LoopOperand& operand) { return operand.strides[order.dims[last]]; };
     auto item = [](const LoopOperand& operand) { return static_cast<int64_t>(item_size(operand.type)); };
-    bool has_numbers = false;
-    int gathered = 0, spread = 0; // operands that tiles would gather, or spread
+    bool strided = false;
+    int gathered = 0, spread = 0; // operands that tiles would gather, or spread: tiles end within rows
     for (int k = 0; k < kernel.input_count; k++) {
         const LoopOperand& input = kernel.operands[outputs + k];
-        gathered += input.strides[order.dims[last - 1]] != along(input) * n;
-        if (along(input) == item(input)) continue;
-        if (along(input) != 0 || (item(input) != 4 && item(input) != 8)) return false; // others are read as a whole register
-        for (int d = 0; d < last; d++) has_numbers |= input.strides[order.dims[d]] != 0;
+        const int64_t between = input.strides[order.dims[last - 1]];
+        gathered += between != along(input) * n;
+        strided |= along(input) && between && between != along(input) * n;
+        if (along(input) != item(input) && (along(input) != 0 || (item(input) != 4 && item(input) != 8)))
+            return false; // others are read as a whole register
     }
-    if (!has_numbers && n > longest_without) return false;
     for (int k = 0; k < outputs; k++) spread += kernel.operands[k].strides[order.dims[last - 1]] != along(kernel.operands[k]) * n;
     if (n < shortest(program, gathered, spread)) return false;
     int64_t written = 0;
@@ -100,7 +100,8 @@ bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const 
             if (kernel.operands[outputs + i].data == output.data) return false;
     }
     const int64_t read = read_bytes(kernel, order);
-    if (passes_cache(written, read)) return false;
+    // Tiles have streaming stores, which pays where rows are whole lines and follow each other, or are very long.
+    if (passes_cache(written, read) && (n > longest_past_cache || (n % 64 == 0 && !strided && !spread))) return false;
 
     RunArena arena;
     const size_t slots = program.slots.size();

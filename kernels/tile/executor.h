@@ -120,7 +120,7 @@ void spread(void* to, const void* splat, int item, int64_t n);
 
 void run_pointwise(const LoopKernel& kernel);
 /// Pointwise over short rows with numbers that hold for a row; `order` is merged. False if the kernel is another, or has no machine code.
-bool run_short_rows(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order);
+bool run_by_rows(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order);
 void run_rows(const LoopKernel& kernel);
 /// Runs a row kernel of few contiguous elements. False if the kernel is another.
 bool run_small_rows(const LoopKernel& kernel, const TileProgram& program);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "core/dispatch.h"
 #include "core/shape.h"
@@ -142,56 +143,78 @@ constexpr auto adaptive_max_pool = [](const library::Pooling& p, const Array& se
     library::adaptive_max_pool(p, self.data(), values.data(), indices.data_ptr<int64_t>());
 };
 
-/// The largest of each window of a row: for each of its places (taps), the larger of what was there and the row, shifted. In blocks
-/// that the second cache holds, if there are several passes. Of two zeros the later one stays.
+/// The largest of each window of a row: the larger of the row and itself, shifted, for each place in a window (tap). Of two zeros the
+/// later one stays.
 constexpr auto max_of_shifted = [](const library::Pooling& p, const Array& self, const Array& result) {
     const DType type = self.dtype();
     const int64_t item = static_cast<int64_t>(self.element_size()), in = p.in[0], out = p.out[0], step = p.stride[0], taps = p.kernel[0];
     const int64_t read[2] = {in * item, step * item}, written[2] = {out * item, item};
-    const Expression& larger = cached_expression(key_of(type), [&](ExpressionBuilder& b) {
-        const Sym x = cast(b.input(type), value_type(type)), y = cast(b.input(type), value_type(type));
-        b.output(cast(max(x, y), type));
-    });
+    const auto largest_of = [type](int64_t count) -> const Expression& {
+        return cached_expression(key_of(type, DType::None, static_cast<uint64_t>(count)), [&](ExpressionBuilder& b) {
+            Sym largest = cast(b.input(type), value_type(type));
+            for (int64_t i = 1; i < count; i++) largest = max(largest, cast(b.input(type), value_type(type)));
+            b.output(cast(largest, type));
+        });
+    };
     // A tap has an element for the results of a row in [begins, ends).
     const auto begins = [&](int64_t t) { return std::max<int64_t>(p.padding[0] - t * p.dilation[0] + step - 1, 0) / step; };
     const auto ends = [&](int64_t t) {
         return std::min(out, std::max<int64_t>(in + p.padding[0] - t * p.dilation[0] + step - 1, 0) / step);
     };
-    const auto has_all = [&](int64_t t) { return t < taps && begins(t) == 0 && ends(t) == out; };
-    int64_t first = 0;
-    while (first < taps && !has_all(first)) first++;
-    const int64_t second = first + has_all(first + 1); // which can be taken together with the first
-    const int64_t block = int64_t{1} << (taps > 2 ? 15 : 60);
+    constexpr int64_t there = -1, most_at_once = 9; // there: what is in the result already
+    const auto run_taps = [&](int64_t row, int64_t rows, int64_t from, int64_t stop, const int64_t* given, int64_t count) {
+        if (from >= stop) return;
+        LoopOperand operands[1 + most_at_once] = {{result.data_ptr<char>() + (row * out + from) * item, type, written}};
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t place = row * in + from * step + given[i] * p.dilation[0] - p.padding[0];
+            operands[1 + i] = given[i] == there ? operands[0] : LoopOperand{self.data_ptr<char>() + place * item, type, read};
+        }
+        const int64_t sizes[2] = {rows, stop - from};
+        run({.expression = &largest_of(count),
+             .ndim = 2,
+             .sizes = sizes,
+             .output_count = 1,
+             .input_count = static_cast<int>(count),
+             .operands = operands});
+    };
+    // Results in [from, stop) of rows, two taps at a time: those that every result there has come first.
+    const auto run_pairs = [&](int64_t row, int64_t rows, int64_t from, int64_t stop) {
+        const auto has_all = [&](int64_t t) { return t < taps && begins(t) <= from && ends(t) >= stop; };
+        const auto pass = [&](int64_t a, int64_t b) {
+            const int64_t both[2] = {a, b}, tap = std::max(a, b);
+            run_taps(row, rows, std::max(from, begins(tap)), std::min(stop, ends(tap)), both, 2);
+        };
+        if (from >= stop) return;
+        int64_t first = 0;
+        while (first < taps && !has_all(first)) first++;
+        const int64_t second = first + has_all(first + 1);
+        if (first < taps) pass(first, second);
+        else {
+            const uint64_t lowest = type == DType::Float64    ? 0xFFFull << 52
+                                    : type == DType::Float32  ? 0xFF800000u
+                                    : type == DType::BFloat16 ? 0xFF80u
+                                                              : 0xFC00u;
+            for (int64_t i = 0; i < rows * (stop - from); i++)
+                std::memcpy(result.data_ptr<char>() + ((row + i / (stop - from)) * out + from + i % (stop - from)) * item, &lowest,
+                            static_cast<size_t>(item));
+        }
+        for (int64_t t = first; t-- > 0;) pass(t, there);
+        for (int64_t t = second + 1; t < taps; t++) pass(there, t);
+    };
+    // All taps at once where results have all. Otherwise (at the ends of rows, of many taps or a stride) in blocks that the second cache
+    // holds.
+    const int64_t low = step == 1 && taps <= most_at_once ? std::min(begins(0), out) : out;
+    const int64_t high = std::max(low, ends(taps - 1)), block = int64_t{1} << 15;
+    int64_t all[most_at_once];
+    std::iota(all, all + most_at_once, 0);
     const int64_t rows = out > block / 16 ? std::max<int64_t>(block / out, 1) : block / out & ~int64_t{15}; // whole lines of the cache
     parallel_for(0, p.planes, rows, [&](int64_t row, int64_t end) {
+        if (low < high) run_taps(row, end - row, low, high, all, taps);
         for (; row < end; row += rows)
             for (int64_t place = 0; place < out; place += block) {
-                // `there`: what is there already.
-                constexpr int64_t there = -1;
-                const auto pass = [&](int64_t a, int64_t b) {
-                    const int64_t from = std::max(place, begins(std::max(a, b))), stop = std::min(place + block, ends(std::max(a, b)));
-                    if (from >= stop) return;
-                    const auto operand = [&](int64_t t) {
-                        if (t == there) return LoopOperand{result.data_ptr<char>() + (row * out + from) * item, type, written};
-                        return LoopOperand{self.data_ptr<char>() + (row * in + from * step + t * p.dilation[0] - p.padding[0]) * item, type,
-                                           read};
-                    };
-                    const LoopOperand operands[3] = {operand(there), operand(a), operand(b)};
-                    const int64_t sizes[2] = {std::min(rows, end - row), stop - from};
-                    run({.expression = &larger, .ndim = 2, .sizes = sizes, .output_count = 1, .input_count = 2, .operands = operands});
-                };
-                if (first < taps) pass(first, second);
-                else {
-                    const uint64_t lowest = type == DType::Float64    ? 0xFFFull << 52
-                                            : type == DType::Float32  ? 0xFF800000u
-                                            : type == DType::BFloat16 ? 0xFF80u
-                                                                      : 0xFC00u;
-                    char* to = result.data_ptr<char>() + (row * out + place) * item;
-                    for (int64_t left = std::min(rows, end - row) * std::min(block, out - place); left--; to += item)
-                        std::memcpy(to, &lowest, static_cast<size_t>(item));
-                }
-                for (int64_t t = first; t-- > 0;) pass(t, there);
-                for (int64_t t = second + 1; t < taps; t++) pass(there, t);
+                const int64_t stop = std::min(place + block, out), count = std::min(rows, end - row);
+                run_pairs(row, count, place, std::min(stop, low));
+                run_pairs(row, count, std::max(place, high), stop);
             }
     });
 };

@@ -369,6 +369,38 @@ def test_rows_in_machine_code_have_the_same_bits_and_ask_for_memory_ahead(tmp_pa
         assert any("prefetchw" in kernel and "fold" in kernel for kernel in fetching)
 
 
+STRIDED_BITS = """
+import hashlib, kindling as k
+k.manual_seed(0)
+digest = hashlib.sha256()
+@k.compile
+def stencils(x, y, w):
+    a, b = x[:, :-2], x[:, 2:]
+    y[:, 1:-1] = (a + b) * 0.5 - x[:, 1:-1]
+    return a * b + y[:, :-2], (a - y[:, 2:]).abs() * w[1:-1], k.exp(a * 0.01) + x[:, 1:2], (b > a).to(k.uint8) + 1
+for dtype in (k.float32, k.float64, k.bfloat16, k.int32):
+    # The last does not fit into the last cache of most machines.
+    for rows, n in ((8, 257), (30, 300), (9, 1026), (11, 2500), (8, 17000), (9, 70000), (5000, 1002)):
+        if rows * n > 1000000 and dtype is not k.float32:
+            continue
+        x = (k.randn(rows, n + 3) * 30).to(dtype)[:, 1:-2]
+        y, w = x.flip(1), x[0]
+        for z in (*stencils(x, y, w), y):
+            digest.update(z.contiguous().view(k.uint8).numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2"])
+def test_long_rows_that_lie_apart_have_the_same_bits_in_machine_code(tmp_path, isa):
+    home = os.path.dirname(os.path.dirname(os.path.abspath(k.__file__)))
+    seen = set()
+    for mode in ("0", "1"):
+        environment = dict(os.environ, KINDLING_NATIVE=mode, KINDLING_ISA=isa, PYTHONPATH=home)
+        seen.add(subprocess.run([sys.executable, "-c", STRIDED_BITS], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert len(seen) == 1 and len(seen.pop().strip()) == hashlib.sha256().digest_size * 2
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_norms_with_and_without_gradients_agree(dtype):
     # Without a gradient to prepare they are one kernel that makes nothing else.

@@ -232,6 +232,12 @@ template <class T> struct Direct {
         to += o * step;
         if (end - run == 1 && run->count == columns && there == all)
             return add(packed, copied, all, spots, p, k - p, sums, to + run->place, step);
+        // The products only prefetch where they write themselves.
+        for (const PositionRun* each = run; each < end; ++each)
+            for (int64_t r = 0; r < there; ++r) {
+                __builtin_prefetch(to + r * step + each->place, 1);
+                __builtin_prefetch(to + r * step + each->place + each->count - 1, 1);
+            }
         add(packed, copied, all, spots, p, k - p, sums, sums, columns);
         for (; run < end; ++run) steps.put(there, run->count, sums + run->from, to + run->place, step);
     }
