@@ -146,6 +146,23 @@ fit("i1_small", "e^-x I1(x) / x over t = x/4 - 1, x <= 8", lambda t: mp.exp(-4 *
 fit("i1_large", "sqrt(x) e^-x I1(x) over t = 16/x - 1, x >= 8",
     lambda t: 1 / mp.sqrt(2 * mp.pi) if t <= -1 else mp.sqrt(16 / (t + 1)) * mp.exp(-16 / (t + 1)) * mp.besseli(1, 16 / (t + 1)), -1, 1, 23)
 
+
+def erfc_inverse(q):
+    """By Halley's steps on the logarithm."""
+    w = -mp.log(q)
+    u = mp.sqrt(w) if w > 2 else 1 - q
+    for _ in range(60):
+        rest, slope = mp.log(mp.erfc(u)) + w, 2 / mp.sqrt(mp.pi) * mp.exp(-u * u) / mp.erfc(u)
+        step = rest / (slope + rest * (slope - 2 * u) / 2)
+        u += step
+        if abs(step) < mp.mpf(10) ** -50:
+            return u
+
+
+fit("erfinv", "erfinv(x) / x over z = x^2, |x| <= 5/8", at_zero(lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), mp.sqrt(mp.pi) / 2), 0, mp.mpf(25) / 64, 18)
+fit("erfc_inverse_near", "where erfc is q, about, over s - 2.4, s = sqrt(-log(q)) <= 4", lambda t: erfc_inverse(mp.exp(-(t + mp.mpf("2.4")) ** 2)), -1.57, 1.6, 12)
+fit("erfc_inverse_far", "the same over s - 15.7, to the least double", lambda t: erfc_inverse(mp.exp(-(t + mp.mpf("15.7")) ** 2)), -11.7, 11.7, 14)
+
 # float32
 fit("expf", "(e^r - 1 - r) / r^2 for |r| <= ln(2)/2", at_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5), -0.3467, 0.3467, 4, "float")
 fit("logf", "(log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2)",

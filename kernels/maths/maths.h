@@ -681,6 +681,159 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
     return choose(x == 0.0, with_sign(all<V>(infinity), -x), result);
 }
 
+// ---- special functions of float64
+
+/// Horner's rule in a loop, for many coefficients.
+template <class V, int N> KINDLING_INLINE V evaluate(const V& x, const double (&c)[N]) {
+    V value = all<V>(c[N - 1]);
+    for (int i = N - 2; i >= 0; i--) value = value * x + c[i];
+    return value;
+}
+template <class V> __attribute__((noinline)) V once_exp(V x) { return exp(x); }
+template <class V> __attribute__((noinline)) V once_erfcx(V a) { return erfcx_positive(a); }
+template <class V> __attribute__((noinline)) V once_tan(V x) { return tan(x); }
+
+/// log(|gamma(x)|), 3 ulp. Between 1 and 2 a polynomial with its zeros, what is larger is shifted there, and from 8 on Stirling's series.
+template <class V> KINDLING_INLINE V lgamma(const V& x) {
+    V a = absolute(x), y = a;
+    auto far = a >= 8.0, small = a < 1.0;
+    V product = choose(small, a, all<V>(1.0));
+    for (int i = 0; i < 6; i++) {
+        auto more = (y > 2.0) & ~far;
+        y = choose(more, y - 1.0, y);
+        product = choose(more, product * y, product);
+    }
+    V logarithm = once_log(choose(far, a, product));
+    V t = choose(small, a - 0.5, y - 1.5), zeros = choose(small, a * (a - 1.0), (y - 1.0) * (y - 2.0)); // 1 + a would lose bits
+    V result = zeros * evaluate(t, coefficients::lgamma) + choose(small, -logarithm, logarithm);
+    if (anywhere(far)) {
+        constexpr double series[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                     1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
+        V inverse = 1.0 / a;
+        V sum = ((a - 0.5) * (logarithm - 1.0) - 0.5) + 0.91893853320467274 + inverse * evaluate(V(inverse * inverse), series);
+        result = choose(far, choose(a > 1e17, a * (logarithm - 1.0), sum), result);
+    }
+    auto below = x < 0.0;
+    if (anywhere(below)) {
+        V rest = a - round_to<Rounding::Nearest>(a); // exact
+        V turned = once_log(V(3.141592653589793 / (absolute(once_sin(V(3.141592653589793 * rest))) * a))) - result;
+        turned = choose((rest == 0.0) | (a == infinity), all<V>(infinity), turned);
+        result = choose(below & (a >= 1e-15), turned, result);
+    }
+    return result;
+}
+/// By an asymptotic series from 10 on; what is smaller is shifted by 10, for which 1/a + ... + 1/(a + 9) is one quotient.
+template <class V> KINDLING_INLINE V digamma(const V& x) {
+    auto below = x < 0.0;
+    V a = choose(below, 1.0 - x, x), top[5], bottom[5];
+    auto low = a < 10.0;
+#pragma GCC unroll 5
+    for (int i = 0; i < 5; i++) {
+        V first = a + 2.0 * i, second = a + (2.0 * i + 1.0);
+        top[i] = first + second;
+        bottom[i] = first * second;
+    }
+    auto join = [&](int i, int k) {
+        top[i] = top[i] * bottom[k] + top[k] * bottom[i];
+        bottom[i] = bottom[i] * bottom[k];
+    };
+    join(0, 1), join(2, 3), join(0, 2), join(0, 4);
+    constexpr double series[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12};
+    V y = choose(low, a + 10.0, a), inverse = 1.0 / y, z = inverse * inverse;
+    V result = (once_log(y) - 0.5 * inverse - z * evaluate(z, series)) - choose(low, top[0] / bottom[0], V{});
+    if (anywhere(below)) {
+        V rest = x - round_to<Rounding::Nearest>(x);
+        V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / once_tan(V(3.141592653589793 * rest)));
+        result = choose(below, turned, result);
+    }
+    return choose(x == 0.0, with_sign(all<V>(infinity), -x), result);
+}
+
+/// The modified Bessel functions of the first kind, times e^-|x|.
+template <class V> KINDLING_INLINE V i0e(const V& x) {
+    V a = absolute(x), result = evaluate(V(0.25 * a - 1.0), coefficients::i0_small);
+    auto far = a > 8.0;
+    if (anywhere(far)) result = choose(far, evaluate(V(16.0 / a - 1.0), coefficients::i0_large) / square_root(a), result);
+    return result;
+}
+template <class V> KINDLING_INLINE V i1e(const V& x) {
+    V a = absolute(x), result = a * evaluate(V(0.25 * a - 1.0), coefficients::i1_small);
+    auto far = a > 8.0;
+    if (anywhere(far)) result = choose(far, evaluate(V(16.0 / a - 1.0), coefficients::i1_large) / square_root(a), result);
+    return choose(x < 0.0, -result, result);
+}
+/// scaled e^|x| without overflow on the way.
+template <class V> KINDLING_INLINE V with_growth(const V& scaled, const V& x) {
+    V half = once_exp(V(0.5 * absolute(x)));
+    return scaled * half * half;
+}
+template <class V> KINDLING_INLINE V i0(const V& x) { return with_growth(i0e(x), x); }
+template <class V> KINDLING_INLINE V i1(const V& x) { return with_growth(i1e(x), x); }
+
+/// Where erfc is q, for 0 < q <= 1/2: a polynomial near it, then a step of Halley's on the logarithm, in which e^(-u u) cannot underflow.
+template <class V> __attribute__((noinline)) V erfc_inverse(V q) {
+    V w = -once_log(q), s = square_root(w), u = evaluate(V(s - 2.4), coefficients::erfc_inverse_near);
+    auto far = s > 4.0;
+    if (anywhere(far)) u = choose(far, evaluate(V(s - 15.7), coefficients::erfc_inverse_far), u);
+    V scaled = once_erfcx(u), slope = 1.1283791670955126 / scaled, rest = (once_log(scaled) - u * u) + w;
+    return u + rest / (slope + 0.5 * rest * (slope - 2.0 * u));
+}
+template <class V> KINDLING_INLINE V erfinv(const V& x) {
+    V a = absolute(x), result = x * evaluate(V(x * x), coefficients::erfinv);
+    auto outer = a > 0.625;
+    if (anywhere(outer)) {
+        V tail = choose(a == 1.0, all<V>(infinity), erfc_inverse(V(1.0 - a))); // NaN beyond 1
+        result = choose(outer, with_sign(tail, x), result);
+    }
+    return result;
+}
+template <class V> KINDLING_INLINE V ndtri(const V& p) {
+    V middle = 2.0 * p - 1.0, result = middle * evaluate(V(middle * middle), coefficients::erfinv);
+    auto outer = absolute(middle) > 0.625;
+    if (anywhere(outer)) {
+        V q = choose(p < 0.5, p, 1.0 - p);
+        V tail = choose(q == 0.0, all<V>(infinity), erfc_inverse(V(2.0 * q))); // NaN outside [0, 1]
+        result = choose(outer, with_sign(tail, middle), result);
+    }
+    return 1.4142135623730951 * result;
+}
+
+/// The sum over k >= 0 of (k + q)^-x, for x > 1 and 0 < q < infinity: twelve terms, the rest by Euler and Maclaurin. `power(at)` is at^-x.
+template <class V, class F> KINDLING_INLINE V zeta_sum(const V& x, const V& q, F power) {
+    V sum = {}, at = q;
+    for (int i = 0; i < 12; i++, at = at + 1.0) sum = sum + power(at);
+    V last = power(at), first = sum;
+    sum = sum + (last * at / (x - 1.0) + 0.5 * last);
+    // B(2j) / (2j)! x (x + 1) ... (x + 2j - 2) at^(-x - 2j + 1)
+    constexpr double bernoulli[] = {1.0 / 12,
+                                    -1.0 / 720,
+                                    1.0 / 30240,
+                                    -1.0 / 1209600,
+                                    1.0 / 47900160,
+                                    -691.0 / 1307674368000.0,
+                                    1.0 / 74724249600.0,
+                                    -3617.0 / 10670622842880000.0};
+    V inverse = 1.0 / at, square = inverse * inverse, factor = x * last * inverse;
+    for (int j = 0; j < 8; j++) {
+        sum = sum + bernoulli[j] * factor;
+        factor = factor * ((x + (2.0 * j + 1.0)) * (x + (2.0 * j + 2.0)) * square);
+    }
+    return choose(last == 0.0, first, sum); // where x is so large, factors overflow
+}
+template <class V> __attribute__((noinline)) V once_pow(V x, V y) { return pow(x, y); }
+/// Whole x up to this are powers by products: the derivatives of digamma.
+inline constexpr double most_zeta_products = 4;
+template <class V> __attribute__((noinline)) V zeta(V x, V q) {
+    return zeta_sum(x, q, [&](const V& at) { return once_pow(at, V(-x)); });
+}
+template <class V> __attribute__((noinline)) V zeta_by_products(int x, V q) {
+    return zeta_sum(all<V>(x), q, [&](const V& at) {
+        V product = at;
+        for (int i = 1; i < x; i++) product = product * at;
+        return V(1.0 / product);
+    });
+}
+
 // ---- float32 in float lanes
 
 inline constexpr float whole_magicf = 12582912.0f; // 1.5 * 2^23

@@ -68,67 +68,9 @@ namespace {
 namespace maths = isa_once::maths;
 using V = isa_once::Vec<double, 2>;
 
-#define KINDLING_SCALAR(NAME)                                                                                                              \
-    double scalar_##NAME(double x) { return maths::NAME(V{x, x})[0]; }
-// clang-format off
-KINDLING_SCALAR(exp) KINDLING_SCALAR(log) KINDLING_SCALAR(log1p) KINDLING_SCALAR(sin)
-KINDLING_SCALAR(tan) KINDLING_SCALAR(erf) KINDLING_SCALAR(erfc)
-// clang-format on
-#undef KINDLING_SCALAR
-    double scalar_pow(double x, double y) {
-    return maths::pow(V{x, x}, V{y, y})[0];
-}
-double root(double x) { return __builtin_sqrt(x); }
-template <int N> double evaluate(double x, const double (&c)[N]) {
-    double value = c[N - 1];
-    for (int i = N - 2; i >= 0; i--) value = value * x + c[i];
-    return value;
-}
+double scalar_pow(double x, double y) { return maths::pow(V{x, x}, V{y, y})[0]; }
 
 constexpr double infinity = __builtin_inf(), not_a_number = __builtin_nan(""), pi = 3.141592653589793;
-
-double log_gamma(double x) {
-    if (x != x) return x;
-    if (std::fabs(x) == infinity) return infinity;
-    if (x <= 0 && std::floor(x) == x) return infinity;
-    if (x < 0) {
-        double sine = std::fabs(scalar_sin(pi * (x - std::floor(x + 0.5)))); // the difference is exact
-        if (x > -1e-15) return -scalar_log(-x);
-        return scalar_log(pi / (sine * -x)) - log_gamma(-x);
-    }
-    if (x < 1e-15) return -scalar_log(x);
-    if (x == 1 || x == 2) return 0;
-    if (x < 1) return x * (x - 1) * evaluate(x - 0.5, coefficients::lgamma) - scalar_log(x); // 1 + x would lose bits
-    if (x <= 2) return (x - 1) * (x - 2) * evaluate(x - 1.5, coefficients::lgamma);
-    if (x < 3) return scalar_log1p(x - 2) + log_gamma(x - 1);
-    if (x < 8) {
-        double product = 1;
-        while (x > 2) x -= 1, product *= x;
-        return scalar_log(product) + log_gamma(x);
-    }
-    double inverse = 1 / x, z = inverse * inverse;
-    constexpr double series[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156, -3617.0 / 122400};
-    double logarithm = scalar_log(x);
-    if (x > 1e17) return x * (logarithm - 1);
-    return ((x - 0.5) * (logarithm - 1) - 0.5) + 0.91893853320467274 + inverse * evaluate(z, series);
-}
-
-double digamma(double x) {
-    if (x == 0) return std::copysign(infinity, -x);
-    if (x == -infinity || (x < 0 && std::floor(x) == x)) return not_a_number;
-    if (x < 0) {
-        return digamma(1 - x) - pi / scalar_tan(pi * (x - std::floor(x + 0.5))); // the difference is exact
-    }
-    double result = 0;
-    while (x < 10) {
-        result -= 1 / x;
-        x += 1;
-    }
-    if (x == infinity) return x;
-    constexpr double series[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12};
-    double z = 1 / (x * x);
-    return result + (scalar_log(x) - 0.5 / x - z * evaluate(z, series));
-}
 
 /// Sum over k >= 0 of (k + q)^-x, by Euler and Maclaurin.
 double zeta(double x, double q) {
@@ -144,92 +86,12 @@ double zeta(double x, double q) {
         }
     }
     if (x != x || q != q || q == infinity) return not_a_number;
-    double sum = 0, at = q;
-    for (int i = 0; i < 12 || at <= 9; i++, at += 1) {
-        double term = scalar_pow(at, -x);
-        sum += term;
-        if (std::fabs(term) < 1e-17 * std::fabs(sum)) return sum;
+    if (q > 0) {
+        if (x <= maths::most_zeta_products && x == std::floor(x)) return maths::zeta_by_products(static_cast<int>(x), V{q, q})[0];
+        return maths::zeta(V{x, x}, V{q, q})[0];
     }
-    double power = scalar_pow(at, 1 - x);
-    sum += power / (x - 1) + 0.5 * power / at;
-    // B(2j) / (2j)! x (x + 1) ... (x + 2j - 2) at^(-x - 2j + 1)
-    constexpr double bernoulli[] = {1.0 / 12,
-                                    -1.0 / 720,
-                                    1.0 / 30240,
-                                    -1.0 / 1209600,
-                                    1.0 / 47900160,
-                                    -691.0 / 1307674368000.0,
-                                    1.0 / 74724249600.0,
-                                    -3617.0 / 10670622842880000.0};
-    double factor = x * power / at / at;
-    for (int j = 0; j < 8; j++) {
-        double term = bernoulli[j] * factor;
-        sum += term;
-        if (std::fabs(term) < 1e-17 * std::fabs(sum)) break;
-        factor *= (x + 2 * j + 1) * (x + 2 * j + 2) / (at * at);
-    }
-    return sum;
-}
-
-double bessel_i0e(double x) {
-    x = std::fabs(x);
-    if (x <= 8) return evaluate(0.25 * x - 1, coefficients::i0_small);
-    return evaluate(16 / x - 1, coefficients::i0_large) / root(x);
-}
-double bessel_i1e(double x) {
-    double a = std::fabs(x);
-    double value = a <= 8 ? a * evaluate(0.25 * a - 1, coefficients::i1_small) : evaluate(16 / a - 1, coefficients::i1_large) / root(a);
-    return x < 0 ? -value : value;
-}
-double with_growth(double scaled, double x) { // scaled e^|x| without overflow on the way
-    double half = scalar_exp(0.5 * std::fabs(x));
-    return scaled * half * half;
-}
-double bessel_i0(double x) { return x != x ? x : with_growth(bessel_i0e(x), x); }
-double bessel_i1(double x) { return x != x ? x : with_growth(bessel_i1e(x), x); }
-
-/// The x where the lower tail of the normal distribution is p <= 0.5, by Newton's steps on its logarithm.
-double lower_normal(double p) {
-    if (p == 0.5) return 0;
-    double t = root(-2 * scalar_log(p));
-    double x = p > 0.02425 ? -2.5066282746310002 * (0.5 - p) * (1 + 1.0471975511965976 * (0.5 - p) * (0.5 - p))
-                           : -(t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
-    for (int i = 0; i < 5; i++) {
-        double tail = 0.5 * scalar_erfc(-x * 0.7071067811865476);
-        double density = 0.3989422804014327 * scalar_exp(-0.5 * x * x);
-        double step = p > 1e-3 ? (tail - p) / density : scalar_log(tail / p) * tail / density;
-        // Halley's correction: the curvature of the tail is -x times its density.
-        step = p > 1e-3 ? step / (1 + 0.5 * x * step) : step;
-        x -= step;
-        if (std::fabs(step) < 1e-16 * std::fabs(x)) break;
-    }
-    return x;
-}
-double ndtri(double p) {
-    if (p == 0) return -infinity;
-    if (p == 1) return infinity;
-    if (!(p > 0 && p < 1)) return not_a_number;
-    return p <= 0.5 ? lower_normal(p) : -lower_normal(1 - p);
-}
-double erfinv(double y) {
-    double a = std::fabs(y);
-    if (a == 1) return std::copysign(infinity, y);
-    if (!(a < 1)) return not_a_number;
-    if (y == 0) return y;
-    double x;
-    if (a < 0.7) {
-        double z = a * a; // the series to start from
-        x = a *
-            (0.886226925452758 + z * (0.2320136665346544 + z * (0.12755617530559793 + z * (0.08655212924154752 + z * 0.0649596177453854))));
-    } else {
-        x = -lower_normal(0.5 * (1 - a)) * 0.7071067811865476;
-    }
-    for (int i = 0; i < 3; i++) {
-        double error = a < 0.7 ? scalar_erf(x) - a : (1 - a) - scalar_erfc(x);
-        double step = error * 0.886226925452758 * scalar_exp(x * x);
-        x -= step / (1 + x * step);
-    }
-    return std::copysign(x, y);
+    // -1 < q < 0: the first term is by itself.
+    return scalar_pow(q, -x) + zeta(x, q + 1);
 }
 
 // fmod, floor and the like are exact in every libm, so libm's may be used.
@@ -346,15 +208,7 @@ TileFunction find_special(Primitive primitive, DType type) {
         case Primitive::Remainder: return each<double, python_remainder<double>>;
         case Primitive::FloorDiv: return each<double, floor_divide<double>>;
         case Primitive::Nextafter: return each<double, next_after>;
-        case Primitive::Lgamma: return each<double, log_gamma>;
-        case Primitive::Digamma: return each<double, digamma>;
         case Primitive::Zeta: return each<double, zeta>;
-        case Primitive::I0: return each<double, bessel_i0>;
-        case Primitive::I0e: return each<double, bessel_i0e>;
-        case Primitive::I1: return each<double, bessel_i1>;
-        case Primitive::I1e: return each<double, bessel_i1e>;
-        case Primitive::Ndtri: return each<double, ndtri>;
-        case Primitive::Erfinv: return each<double, erfinv>;
         case Primitive::FrexpMantissa: return each<double, mantissa>;
         case Primitive::FrexpExponent: return each<double, exponent>;
         case Primitive::Angle: return each<double, real_angle>;

@@ -293,12 +293,15 @@ BITS = """
 import hashlib, kindling as k
 k.manual_seed(0)
 F, digest = k.nn.functional, hashlib.sha256()
+SPECIAL = k.lgamma, k.digamma, k.special.i0, k.special.i0e, k.special.i1, k.special.i1e
 for dtype in (k.float32, k.float64, k.bfloat16):
     for shape in ((7, 5), (40, 300), (3, 9000), (2, 33, 65)):
         x = k.randn(shape).to(dtype)
         for y in (x, x.transpose(0, -1)):
             for z in (y.softmax(-1), y.log_softmax(0), F.layer_norm(y, y.shape[-1:]), y.cumsum(-1), y.cumprod(0), y.t() if y.dim() == 2 else y,
-                      (y > 0).cumsum(-1), y.half().cumsum(0), y.flip(-1), y.abs() ** 1.7, F.gelu(y), y.exp(), y.sum(-1), y.amax(0), y.var(-1), y.logsumexp(-1)):
+                      (y > 0).cumsum(-1), y.half().cumsum(0), y.flip(-1), y.abs() ** 1.7, F.gelu(y), y.exp(), y.sum(-1), y.amax(0), y.var(-1), y.logsumexp(-1),
+                      *(f(y * 9) for f in SPECIAL), y.sigmoid().erfinv(), k.polygamma(2, y),
+                      k.special.ndtri(y.float().sigmoid()), k.special.zeta(y.double().abs() + 1.5, y.double().exp())):
                 digest.update(z.double().contiguous().numpy().tobytes())
 print(digest.hexdigest())
 """

@@ -28,6 +28,39 @@ def test_just_below_zero(function):
     assert getattr(kindling, function)(kindling.tensor(values, dtype=kindling.float64)).tolist() == pytest.approx(theirs, rel=1e-13)
 
 
+@pytest.mark.parametrize("function", ["lgamma", "digamma", "erfinv", "special.ndtri", "special.i0", "special.i0e", "special.i1", "special.i1e"])
+def test_special_functions_at_their_ends(function):
+    """Where branches meet, at poles, zeros, infinities and beside them, in vectors and alone."""
+    values = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 2.5, -3.5, 0.5, 0.25, 0.75, 0.625, 0.8125, 0.1875, 1 - 1e-16, 7.999999, 8.0, -8.5, 10.0, 25.0, 100.5, -100.5, 170.0, -170.25,
+              1e-300, 5e-324, 1e-310, -1e-320, 1e-15, -1e-16, 1e17, 2e17, 1e308, -1e308, math.inf, -math.inf, math.nan]
+
+    def of(module):
+        found = module
+        for part in function.split("."):
+            found = getattr(found, part)
+        return found
+
+    got = of(kindling)(kindling.tensor(values, dtype=kindling.float64)).numpy()
+    want = of(torch)(torch.tensor(values, dtype=torch.float64)).numpy()
+    np.testing.assert_allclose(got, want, rtol=3e-13, atol=5e-324)
+    numbers = ~np.isnan(want) & (want != 5e-324)
+    np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(want)[numbers])
+    alone = [of(kindling)(kindling.tensor([each], dtype=kindling.float64)).item() for each in values]
+    np.testing.assert_array_equal(got, alone)
+
+
+def test_zeta_of_whole_numbers_is_the_same_for_one_and_for_several():
+    """Some of its powers are products: which, follows from the number, not from how it is given."""
+    q = kindling.cat([kindling.rand(200, dtype=kindling.float64) * 30, kindling.tensor([-0.5, -1.5, -2.0, 0.0, math.inf, 1e300, 1e-300], dtype=kindling.float64)])
+    for x in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 40.0, 1e308, math.inf, 0.5):
+        one, several = kindling.special.zeta(x, q), kindling.special.zeta(kindling.full_like(q, x), q)
+        np.testing.assert_array_equal(one.numpy(), several.numpy())
+        if x < 1e308:   # PyTorch gives NaN
+            np.testing.assert_allclose(one.numpy(), torch.special.zeta(x, torch.tensor(q.tolist(), dtype=torch.float64)).numpy(), rtol=1e-12)
+    x = kindling.rand(207, dtype=kindling.float64) * 4 + 1
+    assert [kindling.special.zeta(a, b).item() for a, b in zip(x, q)][:200] == kindling.special.zeta(x, q).tolist()[:200]
+
+
 def test_trigamma_of_negative_numbers_takes_no_steps():
     """The sum that defines it has as many terms below zero as the number is large: 1e15 of them would never end."""
     exact = {-1e15 - 0.5: 9.8696044010893576, -4e6 - 0.25: 19.739208552178764, -20.75: 19.692158656372497, -1.5: 9.3792466449891238,
