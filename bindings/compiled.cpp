@@ -233,6 +233,24 @@ PyObject* draw(PyObject* self, PyObject*) {
         Py_RETURN_NONE;
     });
 }
+PyObject* hold(PyObject* self, PyObject*) {
+    return guarded([&] {
+        queue_of(self)->hold();
+        return Py_NewRef(self);
+    });
+}
+PyObject* let_go(PyObject* self, PyObject*) {
+    queue_of(self)->let_go();
+    Py_RETURN_NONE;
+}
+/// is_visible(tensor): whether others may read or write its memory at any time.
+PyObject* is_visible(PyObject*, PyObject* tensor) {
+    return guarded([&] { return PyBool_FromLong(Foreign::is_visible(*storage_behind(tensor))); });
+}
+/// memory(tensor): a number that tensors over one memory share.
+PyObject* memory(PyObject*, PyObject* tensor) {
+    return guarded([&] { return PyLong_FromVoidPtr(storage_behind(tensor)); });
+}
 /// slot(tensor): -1 where its memory is not put off here.
 PyObject* slot(PyObject* self, PyObject* tensor) {
     return guarded([&]() -> PyObject* {
@@ -269,10 +287,11 @@ void drop_put_off(PyObject* self) {
 
 /// _put_off(run) -> a queue of memory that `run` fills
 PyObject* make_put_off(PyObject*, PyObject* function) {
-    static PyMethodDef methods[] = {{"touch", touch, METH_VARARGS, nullptr},   {"number", number, METH_O, nullptr},
-                                    {"draw", draw, METH_NOARGS, nullptr},      {"slot", slot, METH_O, nullptr},
-                                    {"is_wanted", is_wanted, METH_O, nullptr}, {"fill", fill, METH_VARARGS, nullptr},
-                                    {"run", run_now, METH_NOARGS, nullptr},    {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef methods[] = {
+        {"touch", touch, METH_VARARGS, nullptr},   {"number", number, METH_O, nullptr},         {"draw", draw, METH_NOARGS, nullptr},
+        {"slot", slot, METH_O, nullptr},           {"is_wanted", is_wanted, METH_O, nullptr},   {"fill", fill, METH_VARARGS, nullptr},
+        {"run", run_now, METH_NOARGS, nullptr},    {"is_visible", is_visible, METH_O, nullptr}, {"memory", memory, METH_O, nullptr},
+        {"__enter__", hold, METH_NOARGS, nullptr}, {"__exit__", let_go, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
     static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(drop_put_off)}, {Py_tp_methods, methods}, {0, nullptr}};
     static PyType_Spec spec = {"torch._C._PutOff", sizeof(PutOff), 0, Py_TPFLAGS_DEFAULT, slots};
     if (!put_off_type && !(put_off_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)))) return nullptr;

@@ -84,10 +84,12 @@ uint32_t key_word(const Operator& op, const Value* arguments) {
 Tensor resolve_lazy_bits(const Tensor& tensor); // conj and neg made real
 void write_result(const Tensor& target, const Tensor& result);
 
+static void call_recording(const Operator& op, Value* arguments, Value* results);
+
 /// A call with lazily conjugated or negated arguments for a kernel that does not know of them: it gets copies without the
 /// bits, and what it writes to one is written to the original, through the bits. A form made of the functional one (in place
 /// or out=) does not know of a bit on what it writes even where the functional kernel reads such arguments itself.
-static void call_resolved(const Operator& op, Value* arguments, Value* results) {
+static void call_resolved(const Operator& op, uint32_t word, Value* arguments, Value* results) {
     const bool reads = op.has(trait::KeepsConj), writes = reads && op.functional == &op;
     auto is_lazy = [](const TensorImpl* tensor) { return (tensor->key & (key::Conj | key::Neg)) != 0; };
     struct Written {
@@ -120,7 +122,7 @@ static void call_resolved(const Operator& op, Value* arguments, Value* results) 
         lists.push_back(std::move(list));
         v.tensors = lists.back().data();
     }
-    op.kernel(op, resolved, results);
+    (word & key::Deferred ? call_recording : op.kernel)(op, resolved, results);
     for (const Written& each : written) { // the caller's tensor is the one that was to be written
         Tensor target = Tensor::share(each.original);
         write_result(target, each.copy);
@@ -208,7 +210,7 @@ static void call_layer(const Operator& op, uint32_t word, Value* arguments, Valu
     if (word & key::Wrapped && call_batched(op, arguments, results)) return;
     if (word & (key::Dispatch | key::Mode)) return call_python_dispatch(op, arguments, results);
     if ((word & (key::Conj | key::Neg)) && op.body != Body::View && !(op.has(trait::KeepsConj) && op.functional == &op))
-        return call_resolved(op, arguments, results);
+        return call_resolved(op, word, arguments, results);
     if (word & key::Float8 && op.body != Body::View && !op.has(trait::TakesFloat8)) refuse_float8(op, arguments);
     if (word & key::Layout) return call_sparse(op, arguments, results);
     if (word & key::Private) return call_private(op, arguments, results);

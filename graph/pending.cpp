@@ -58,19 +58,32 @@ bool (*is_held_outside)(const Storage&) = nullptr;
 
 GraphCounts graph_counts() { return {recorded_count, ran_count, plan_count, flush_count}; }
 
-/// Holds a queue's lock. Who waits for it lets go of the interpreter's: the one that runs the queue may need that.
+void Pending::Gate::lock() {
+    if (holder.load(std::memory_order_relaxed) == &thread_state) {
+        depth++;
+        return;
+    }
+    if (!mutex.try_lock()) { // who waits lets go of the interpreter's lock: the one that runs the queue may need that
+        Unlocked unlocked(true);
+        mutex.lock();
+    }
+    depth = 1;
+    holder.store(&thread_state, std::memory_order_relaxed);
+}
+void Pending::Gate::unlock() {
+    if (--depth) return;
+    holder.store(nullptr, std::memory_order_relaxed);
+    mutex.unlock();
+}
+
+/// Holds a queue's lock.
 class Pending::Guard {
 public:
     explicit Guard(Pending& queue) : queue_(queue) { lock(); }
     ~Guard() { unlock(); }
     Guard(const Guard&) = delete;
     void lock() {
-        if (!queue_.lock_.try_lock()) {
-            KINDLING_CHECK(Runtime, queue_.runs_in_.load(std::memory_order_relaxed) != &thread_state,
-                           "what a backend made of a compiled function reads a value that it is to compute itself");
-            Unlocked unlocked(true);
-            queue_.lock_.lock();
-        }
+        queue_.gate_->lock();
         held_ = true;
     }
     void unlock() {
@@ -78,7 +91,7 @@ public:
         held_ = false;
         std::vector<Storage*> dropped;
         dropped.swap(queue_.dropped_);
-        queue_.lock_.unlock();
+        queue_.gate_->unlock();
         for (Storage* storage : dropped) release(storage); // may run code of the program: after the lock
     }
 
@@ -441,6 +454,14 @@ bool end_recording() {
 
 static constinit std::vector<Foreign*>* idle_foreign = nullptr;
 
+Foreign::Foreign() {
+    static constinit Gate one;
+    gate_ = &one;
+}
+void Foreign::hold() { gate_->lock(); }
+void Foreign::let_go() { gate_->unlock(); }
+bool Foreign::is_visible(const Storage& storage) { return kindling::is_visible(storage); }
+
 Foreign* take_foreign(void (*fill)(void*), void (*drop)(void*), void* context) {
     Foreign* queue = nullptr;
     {
@@ -507,13 +528,17 @@ bool Foreign::fill(int64_t slot, Storage* from) {
 void Foreign::mark(bool pending) {
     for (size_t i = 0; i < slots_.size(); i++) {
         const uint32_t mark = slots_[i].written ? 1 + Storage::Written : 1;
+        if (made_[i] || !slots_[i].storage) continue;
         std::atomic<uint32_t>& state = slots_[i].storage->state;
-        if (!made_[i]) pending ? state.fetch_add(mark, std::memory_order_release) : state.fetch_sub(mark, std::memory_order_release);
+        pending ? state.fetch_add(mark, std::memory_order_release) : state.fetch_sub(mark, std::memory_order_release);
     }
 }
 
 void Foreign::run_locked(bool) {
     if (empty()) return;
+    KINDLING_CHECK(Runtime, runs_in_.load(std::memory_order_relaxed) != &thread_state,
+                   "what a backend made of a compiled function reads a value that it is to compute itself");
+    RunNow now;                                            // what it computes is not put off again
     if (draws_.queue) default_generator().forget(&draws_); // draws that fail are in nobody's way: they come later, if at all
     draws_.queue = nullptr;
     mark(false);
@@ -522,7 +547,9 @@ void Foreign::run_locked(bool) {
         fill_(context_);
     } catch (...) {
         runs_in_.store(nullptr, std::memory_order_relaxed);
-        mark(true);
+        // What it was computed from is there to be read. What was to be filled stays pending, and who reads it is told.
+        for (size_t i = 0; i < slots_.size(); i++)
+            if (!made_[i] && slots_[i].storage) dropped_.push_back(std::exchange(slots_[i].storage, nullptr));
         throw;
     }
     runs_in_.store(nullptr, std::memory_order_relaxed);

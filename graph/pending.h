@@ -101,7 +101,16 @@ protected:
     void drop();
     bool is_full();
 
-    std::mutex lock_;
+    /// A lock that its thread may take again: what it runs may need the queue.
+    struct Gate {
+        std::mutex mutex;
+        std::atomic<const void*> holder{nullptr};
+        int depth = 0;
+        void lock();
+        void unlock();
+    };
+    Gate own_gate_;
+    Gate* gate_ = &own_gate_;
     std::atomic<bool> has_loops_{false};
     std::atomic<const void*> runs_in_{nullptr}; // the thread that runs what somebody else has put off
     RecordedLoops recorded_;
@@ -119,8 +128,17 @@ inline void release(Pending*) {} // queues stay for the next thread
 
 /// Memory that somebody else will fill: the backend of a compiled function, which knows what to compute. Loops that others put off
 /// and that memory know of each other as the loops of two threads do.
+///
+/// All of them have one lock. Computing one may need another (random numbers come in turn), so with a lock each two threads could wait for
+/// each other.
 class KINDLING_VISIBLE Foreign : public Pending {
 public:
+    Foreign();
+    /// From here on no other thread fills the memory, or notes something down, until as many `let_go`.
+    [[gnu::cold]] void hold();
+    [[gnu::cold]] void let_go();
+    /// Whether others may read or write the memory at any time, without a call of ours.
+    [[gnu::cold]] static bool is_visible(const Storage& storage);
     /// The slot of what is read or written there, or, where it was `made` for it, is to be filled. What others put off there runs first.
     [[gnu::cold]] int64_t touch(Storage* storage, bool written, bool made);
     [[gnu::cold]] int64_t slot(const Storage* storage);

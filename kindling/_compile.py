@@ -266,6 +266,14 @@ def _make_optimized_module():
         def __delattr__(self, name):
             delattr(self._orig_mod, name)
 
+        def __len__(self):
+            if not hasattr(type(self._orig_mod), "__len__"):
+                raise TypeError(f"{type(self._orig_mod).__name__} does not support len()")
+            return len(self._orig_mod)
+
+        def __bool__(self):
+            return bool(self._orig_mod)
+
         def __reduce__(self):
             return (_restore, (self._orig_mod, self._kindling_strategy, self._kindling_whole))
 

@@ -368,6 +368,8 @@ void pointwise_out_kernel(const Operator& op, Value* arguments, Value* results) 
         else check_target(op, made, out.dtype());
         check_device(out, device_of(call).type == DeviceType::Meta);
         check_overlap(out, call.inputs, call.plan->input_count);
+        for (int k = 0; k < call.plan->input_count; k++) // what is read as well cannot be another size
+            if (call.inputs[k] == out.impl()) check_size(out.impl(), sizes);
         fit_out(out, sizes, strides);
         headers[i] = out.impl();
     }

@@ -140,17 +140,37 @@ class Compiler:
         return found
 
 
+class _Run:
+    """What fills the memory of a queue, or, once that has failed, says why it cannot be read."""
+
+    def __init__(self, capture):
+        self.capture, self.error = capture, None
+
+    def __call__(self):
+        if self.error is not None:
+            raise self.error
+        try:
+            self.capture.compute()
+        except BaseException as error:
+            self.error = error
+            self.capture.begin()        # what the program does next is another graph's
+            raise
+
+
 class _Capture(TorchDispatchMode):
     """Writes down the operators of one compiled call, and has them computed when a value is needed."""
 
     def __init__(self, compiler):
         super().__init__()
         self.compiler = compiler
-        self.lock = threading.RLock()               # another thread may need a value
         self.ends = False
         self.sizes, self.given = None, {}           # where sizes are symbols: tensors that the call was given, by id
+        self.begin()
+
+    def begin(self):
+        """A graph with nothing in it, and a queue for what it will give."""
         self.forget()
-        self.queue = _C._put_off(self.compute)
+        self.queue = _C._put_off(_Run(self))
 
     def forget(self):
         self.steps, self.inputs, self.places, self.bases, self.shapes = [], [], {}, {}, {}
@@ -174,7 +194,7 @@ class _Capture(TorchDispatchMode):
             return contextlib.nullcontext()
         from kindling.fx.experimental._sizes import Sizes
         self.given = {id(each): each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)}
-        self.sizes = Sizes(self, lambda function, parts, name: _Size((function, parts)))
+        self.sizes = Sizes(self, lambda function, parts, name: _Size((function, parts)), shows_symbols=False)
         return self.sizes
 
     def node_of(self, tensor):
@@ -204,12 +224,14 @@ class _Capture(TorchDispatchMode):
         sized = args, kwargs
         if self.sizes:
             args, kwargs = tree_map(self.sizes.value, sized)
-        with self.lock:
+        with self.queue:                            # another thread may need a value
             if any(each.dim() == 0 and self.queue.number(each) is not None for each in tensors):
                 func, args, tensors = self.with_numbers(func, args)
                 sized = args, kwargs
             written = self.write_down(func, args, kwargs, tensors, sized) if self.can_hold(func, tensors) else None
             if written is not None:
+                if any(map(self.queue.is_visible, tensors)):
+                    self.end_here("memory that others see was read or written")
                 return written[0]
             self.queue.run()
         return func(*args, **kwargs)
@@ -241,7 +263,7 @@ class _Capture(TorchDispatchMode):
                 value = args[place] if place < len(args) else kwargs.get(argument.name)
                 mutated += [value] if isinstance(value, torch.Tensor) else [each for each in value or () if isinstance(each, torch.Tensor)]
         is_view = not mutated and any(each.alias_info is not None for each in results)
-        headers = {}
+        headers = self.overlapping(tensors) if mutated else {}
 
         def header(value):
             if not isinstance(value, torch.Tensor):
@@ -280,7 +302,8 @@ class _Capture(TorchDispatchMode):
             self.writes = True
             for each in mutated:
                 self.queue.touch(each, True, False)
-                torch.autograd.graph.increment_version(each)
+                if not each.is_inference():
+                    torch.autograd.graph.increment_version(each)
             given = tree_map(lambda each: next((tensor for tensor in tensors if headers[id(tensor)] is each), None), known)
             if any(each is None for each in tree_flatten(given)[0]):
                 raise NotImplementedError(f"{func} gives and writes tensors at once")
@@ -297,6 +320,21 @@ class _Capture(TorchDispatchMode):
             self.places[self.place(each)] = reference
         return (given,)
 
+    def overlapping(self, tensors):
+        """{id: header} of the tensors that share memory, over memory that is shared in the same way: a write that reads what it overlaps is
+        refused for that."""
+        parts = {}
+        for each in {id(each): each for each in tensors}.values():
+            if each.numel():
+                parts.setdefault((self.queue.memory(each), each.dtype), []).append(each)
+        headers = {}
+        for (_, dtype), group in parts.items():
+            if len(group) > 1:
+                end = max(1 + each.storage_offset() + sum((size - 1) * stride for size, stride in zip(each.shape, each.stride())) for each in group)
+                memory = torch.empty(end, dtype=dtype, device="meta")
+                headers |= {id(each): memory.as_strided(each.shape, each.stride(), each.storage_offset()) for each in group}
+        return headers
+
     def check_values(self, func, names, args, kwargs):
         """Raises at the call what a call raises because of values. Of tensors that the graph computes, only those that the check names
         are computed for it."""
@@ -311,7 +349,7 @@ class _Capture(TorchDispatchMode):
     def fresh(header):
         """A tensor like one on the meta device, also in what its version counts."""
         made = torch.empty_strided(header.shape, header.stride(), dtype=header.dtype)
-        for _ in range(header._version):
+        for _ in range(0 if header.is_inference() else header._version):
             torch.autograd.graph.increment_version(made)
         return made
 
@@ -347,7 +385,7 @@ class _Capture(TorchDispatchMode):
 
     def compute(self):
         """Fills all memory that was written down. Called under the queue's lock, when somebody needs a value."""
-        with self.lock, _disable_current_modes(), torch.no_grad(), _unrecorded():
+        with _disable_current_modes(), torch.no_grad(), _unrecorded():
             wanted = [(slot, *base) for slot, base in self.bases.items() if self.queue.is_wanted(slot)]
             if not wanted and not self.writes and self.draws is not None:
                 _C._skip_draws(self.draws)          # nobody has what was computed: the stream goes on all the same
@@ -389,7 +427,7 @@ class _Capture(TorchDispatchMode):
 
     def end_here(self, why):
         """The graph ends, because the program says so."""
-        with self.lock:
+        with self.queue:
             if self.steps:
                 self.note(why)
                 self.ends, before = True, self.ends

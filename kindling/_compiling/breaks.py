@@ -30,15 +30,21 @@ def _unsupported(title, explanation, hint):
     return Unsupported(f"{title}\n  Explanation: {explanation}\n  Hint: {hint}\n\nfrom user code:\n {_user_code()}")
 
 
-def _asserts(frame):
-    """Whether the value is what an `assert` asks: PyTorch's compiler makes that a step of the graph."""
+def _branches(frame):
+    """Whether the frame decides by the value how it goes on: not if it calls `bool` or `max`, and not in an `assert`, which PyTorch's
+    compiler makes a step of the graph."""
     import dis
-    ahead = [each.opname for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti and each.opname != "CACHE"][:2]
-    return len(ahead) == 2 and ahead[0].endswith("IF_TRUE") and ahead[1] == "LOAD_ASSERTION_ERROR"
+    now, *ahead = [each.opname for each in dis.get_instructions(frame.f_code) if each.offset >= frame.f_lasti and each.opname != "CACHE"][:3]
+    if now == "TO_BOOL":            # from CPython 3.13 on, in front of the jump
+        now, ahead = ahead[0], ahead[1:]
+    asserts = now.endswith("IF_TRUE") and ahead[:1] == ["LOAD_ASSERTION_ERROR"]
+    return not asserts and ("JUMP" in now or now == "UNARY_NOT")
 
 
 def refuse_branch(tensor):
-    if not _asserts(sys._getframe(1)):
+    frame = sys._getframe(1)
+    ours = frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]      # what distributions check, for example
+    if not ours and _branches(frame):
         raise _unsupported("Data-dependent branching",
                            "Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`): the value of a tensor decides how the program goes on.",
                            "Use `torch.where` or `torch.cond` to express dynamic control flow, or leave out fullgraph=True: the value is then computed there.")

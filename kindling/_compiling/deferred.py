@@ -4,7 +4,7 @@ from kindling import _C
 
 
 class deferred:
-    """Context: loops over elements are put off, and run fused when a value is needed, as in a call of a compiled function.
+    """Context, or decorator: loops over elements are put off, and run fused when a value is needed, as in a call of a compiled function.
 
     Results are those without it, bit for bit. Contexts nest; what is pending runs at the end of the outermost one, also by
     an exception. Raises MemoryError at the end, or where a value is read, if there is no room for a result.
@@ -23,6 +23,15 @@ class deferred:
     def __exit__(self, *details):
         _C._end_recording()
         return False
+
+    def __call__(self, function):
+        import functools
+
+        @functools.wraps(function)
+        def run(*arguments, **keywords):
+            with self:
+                return function(*arguments, **keywords)
+        return run
 
 
 class Run:

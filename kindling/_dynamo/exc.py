@@ -39,3 +39,33 @@ class InvalidBackend(TorchDynamoException):
 
     def __init__(self, name):
         super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
+
+
+# What programs catch beside these; nothing here raises them, for nothing is traced or guarded.
+
+class InternalTorchDynamoError(TorchDynamoException):
+    """A fault of the compiler."""
+
+
+class ResetRequired(TorchDynamoException):
+    """What is compiled has to be reset first."""
+
+
+class RecompileError(TorchDynamoException):
+    """A call was compiled again where that is an error."""
+
+
+class FailOnRecompileLimitHit(Exception):
+    """As many graphs as are allowed, where that is an error."""
+
+
+class TorchRuntimeError(TorchDynamoException):
+    """A call failed on tensors without values."""
+
+
+class UserError(TorchDynamoException):
+    """A step of the program that cannot be in a graph."""
+
+
+class UncapturedHigherOrderOpError(TorchDynamoException):
+    """Control flow by functions that cannot be in a graph."""

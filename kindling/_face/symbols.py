@@ -126,6 +126,18 @@ class SymInt(_Symbol):
     def bit_length(self):
         return builtins.int(self).bit_length()
 
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
+    def __format__(self, spec):
+        return format(builtins.int(self), spec) if spec else builtins.str(self)
+
+    def __deepcopy__(self, memo):
+        return self
+
     def __truediv__(self, other):
         if isinstance(other, (builtins.float, SymFloat)):
             return sym_float(self).__float_truediv__(other)

@@ -161,7 +161,7 @@ class CodeGen:
 
         def add_global(hint, obj):
             """A name for a function or class; torch's own are written as what they are."""
-            if _names.is_from_torch(obj) and obj is not torch.device:
+            if _names.is_from_torch(obj) and obj is not torch.device and not any(map(keyword.iskeyword, hint.split("."))):
                 return _get_qualified_name(obj)
             name = namespace.create_name(hint.replace(".", "_") if "." in hint else hint, obj)
             if name in globals_ and globals_[name] is not obj:

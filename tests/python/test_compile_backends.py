@@ -455,3 +455,157 @@ def test_a_pickle_holds_numbers():
     kept = []
     kindling.compile(lambda x: kept.append(pickle.dumps(x * 2)), backend=Backend(), dynamic=True)(kindling.ones(2, 3))
     assert pickle.loads(kept[0]).tolist() == [[2.0] * 3] * 2
+
+
+def graph_itself(graph, inputs):
+    return graph
+
+
+def test_threads_that_draw_random_numbers_do_not_wait_for_each_other():
+    compiled = kindling.compile(lambda x, k: (x * k).sin() + kindling.rand(3) * 0, backend=graph_itself)
+    results = []
+    threads = [threading.Thread(target=lambda i=i: results.append([compiled(kindling.ones(3), float(i))[0].item() for _ in range(60)])) for i in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert len(results) == 4 and all(len(set(each)) == 1 for each in results)
+
+
+def test_what_a_graph_computes_is_not_put_off_again():
+    inner = kindling.compile(lambda x: x.sum().item())
+    bad = kindling.compile(lambda x, y: x + y)
+
+    def function(x, y):
+        x.add_(1)
+        z, m = kindling.rand(2), x.mT @ x
+        try:
+            bad(x, y)
+        except RuntimeError:
+            pass
+        return inner(m), x * 1, z
+
+    seen = []
+    for run in (function, kindling.compile(function, backend=graph_itself)):
+        kindling.manual_seed(3)
+        seen.append(run(kindling.ones(100, 64), kindling.ones(16, 16)))
+    assert seen[0][0] == seen[1][0] and all(map(kindling.equal, seen[0][1:], seen[1][1:]))
+
+
+def test_memory_that_others_see_is_read_and_written_at_the_call():
+    numpy = pytest.importorskip("numpy")
+
+    def doubled(array):
+        def function(x):
+            y = x * 2
+            array[0] = 9
+            return y.tolist()
+        return function
+
+    def shown(x):
+        y = x * 2
+        array = y.numpy()
+        z = y + 1
+        y += 1
+        array[0] = 9
+        return z.tolist(), y.tolist(), array.tolist()
+
+    for backend in (None, graph_itself):
+        compiled = (lambda function: function) if backend is None else lambda function: kindling.compile(function, backend=backend)
+        array = numpy.ones(3, "f")
+        assert compiled(doubled(array))(kindling.from_numpy(array)) == [2, 2, 2]
+        assert compiled(shown)(kindling.ones(3)) == ([3, 3, 3], [9, 3, 3], [9, 3, 3])
+        array = numpy.ones(3, "f")
+        assert compiled(lambda x: (x.add_(1), float(array[1])))(kindling.from_numpy(array))[1] == 2
+
+
+def test_inference_mode():
+    with kindling.inference_mode():
+        layer = kindling.nn.Linear(3, 3)
+        x = kindling.ones(1, 3)
+        assert kindling.equal(kindling.compile(layer, backend=graph_itself)(x), layer(x))
+        assert kindling.compile(lambda x: x.add_(1).mul_(2), backend=graph_itself)(x).tolist() == [[4, 4, 4]]
+
+
+@pytest.mark.parametrize("write", [lambda x: x[1:].copy_(x[:-1]), lambda x: x[1:].add_(x[:-1]), lambda x: x.index_add_(0, kindling.tensor([0, 1]), x[1:3]),
+                                   lambda x: x @ (x > 0), lambda x: kindling.add(x[0], x, out=x[0])])
+def test_errors_that_do_not_depend_on_values_come_at_the_call(write):
+    def function(x):
+        try:
+            write(x)
+        except RuntimeError:
+            return "refused"
+        return "taken"
+
+    x = kindling.arange(4.0)
+    assert function(x) == kindling.compile(function, backend=graph_itself)(x) == "refused"
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_parts_of_one_memory_may_be_written_from_one_another():
+    def function(x):
+        x[1:].add_(1)
+        x[:2].mul_(x[2:])
+        return x * 1
+
+    seen = [run(kindling.arange(4.0)) for run in (function, kindling.compile(function, backend=graph_itself))]
+    assert kindling.equal(*seen)
+
+
+def test_after_an_error_inputs_are_there_and_results_say_what_was_wrong():
+    kept = []
+
+    def function(x):
+        y = x + 1
+        kept.append(y)
+        x[x > 0] = 1j                                   # of a dtype that does not fit
+        return y
+
+    x = kindling.ones(4)
+    with pytest.raises(RuntimeError, match="cannot be converted"):
+        kindling.compile(function, backend=graph_itself)(x)
+    assert x.tolist() == [1, 1, 1, 1]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="cannot be converted"):
+            kept[0].tolist()
+
+    def goes_on(x):
+        try:
+            x[x > 0] = 1j
+            x.tolist()
+        except RuntimeError:
+            pass
+        return x * 3
+
+    assert kindling.compile(goes_on, backend=graph_itself)(x).tolist() == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("expression", ["n ** 0.5", "n ** -0.5", "n * 0.5", "n + 1.5", "2.0 ** n", "n > 3.5", "round(n * 0.7)", "1 / n", "n / 3", "math.ceil(n / 2)", "int(n / 3)",
+                                        "n & 1", "n ^ 1", "n << 1", "abs(n - 9)", "sum(divmod(n, 3))", "int(f'{n:4d}')", "int(str(n))", "copy.deepcopy(n)"])
+def test_numbers_made_of_sizes(expression):
+    import copy
+    import math
+    number = eval(f"lambda n: {expression}", {"math": math, "copy": copy})
+    compiled = kindling.compile(lambda x: x * number(x.shape[-1]), backend=graph_itself, dynamic=True)
+    for size in (4, 5, 4):
+        assert kindling.equal(compiled(kindling.ones(2, size)), kindling.ones(2, size) * number(size))
+
+
+def test_an_overload_whose_name_is_a_keyword():
+    backend = Backend()
+    x = kindling.compile(lambda x: x.random_(0, 5), backend=backend)(kindling.ones(30))
+    assert x.min() >= 0 and x.max() < 5 and backend.targets() == ["aten.random_.from"]
+
+
+def test_an_out_argument_that_is_read_too_is_not_resized():
+    for call in (lambda t, x: kindling.add(t, x, out=t), lambda t, x: kindling.where(t > 0, t, x, out=t)):
+        for run in (call, kindling.compile(call)):
+            with pytest.raises(RuntimeError, match=r"output with shape \[\] doesn't match the broadcast shape \[5\]"):
+                run(kindling.ones(()), kindling.ones(5))
+
+
+def test_compiled_containers_have_their_length():
+    assert len(kindling.compile(kindling.nn.Sequential(kindling.nn.ReLU()))) == 1
+    with pytest.raises(TypeError, match="does not support len"):
+        len(kindling.compile(kindling.nn.ReLU()))
+    assert kindling.compile(kindling.nn.ReLU()) and not kindling.compile(kindling.nn.Sequential())

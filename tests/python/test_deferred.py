@@ -332,6 +332,19 @@ def test_errors_come_at_the_call():
     assert lines[0] == 1 and "size of tensor a (3) must match" in lines[1]
 
 
+@pytest.mark.parametrize("divide", [lambda x, y: x % y, lambda x, y: x // y, lambda x, y: x.fmod(y), lambda x, y: x.div(y, rounding_mode="trunc"), lambda x, y: x.clone().remainder_(y)])
+def test_divisors_that_are_negated_lazily(divide):
+    def division(x):
+        try:
+            return divide(x, x._neg_view()) + 1
+        except RuntimeError:
+            return "refused"
+
+    zeros, ones = torch.arange(10000) % 7, torch.arange(10000) % 7 + 1
+    assert torch.compile(division)(zeros) == division(zeros) == "refused"
+    assert torch.equal(torch.compile(division)(ones), division(ones))
+
+
 def test_division_of_integers_looks_at_divisors_alone():
     """A zero is found at the call, by a look at the divisors; the rest waits, and is one loop with what stands around."""
     def division(x, y):
@@ -517,3 +530,12 @@ def test_random_programs(seed):
     for what, count in ([], "400"), (["--graphs"], "100"):
         done = subprocess.run([sys.executable, ROOT / "tests" / "fuzz" / "deferred.py", *what, "--count", count, "--seed", str(seed)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_deferred_is_a_decorator():
+    @torch.deferred()
+    def function(x):
+        """Its text."""
+        return (x + 1) * 2
+
+    assert function.__doc__ == "Its text." and function(torch.ones(5000)).unique().tolist() == [4.0]

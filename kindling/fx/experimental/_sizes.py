@@ -42,8 +42,9 @@ class Sizes:
     """The symbols of one graph. ``recorder.node_of(tensor)`` is what gave a tensor, ``recorder.track(tensor, node)`` says so;
     ``create(function, args, name)`` makes what stands for a size."""
 
-    def __init__(self, recorder, create):
+    def __init__(self, recorder, create, shows_symbols=True):
         self.recorder, self.create = recorder, create
+        self.shows_symbols = shows_symbols      # whether a size as text is what it stands for, or the number
         self.before = []
         self.forget()
 
@@ -165,7 +166,20 @@ class SizeNode:
         return torch.SymInt(self) if self.symbol else self.value
 
     def str(self):
-        return self.tracer.text(self.public())
+        return self.tracer.text(self.public()) if self.tracer.shows_symbols else f"{self.guard_int()}"
+
+    # What gives no size goes on with the numbers of this run.
+
+    def wrap_float(self, value):
+        return _Constant(value)
+
+    def sym_float(self):
+        return _Constant(float(self.guard_int()))
+
+    def pos(self):
+        return self
+
+    floor = ceil = trunc = pos
 
     def step(self, name, *others):
         operands = [each.public() for each in (self, *others)]
@@ -213,5 +227,14 @@ def _relation(name):
     return relation
 
 
+def _numeric(compute):
+    def method(self, *others):
+        return _Constant(compute(self.guard_int(), *(each.guard_int() for each in others)))
+    return method
+
+
 for _name in _RELATIONS:
     setattr(SizeNode, _name, _relation(_name))
+for _name, _compute in (("int_truediv", operator.truediv), ("lshift", operator.lshift), ("rshift", operator.rshift), ("abs", abs),
+                        ("bitwise_and", operator.and_), ("bitwise_or", operator.or_), ("bitwise_xor", operator.xor)):
+    setattr(SizeNode, _name, _numeric(_compute))
