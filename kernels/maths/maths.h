@@ -631,6 +631,8 @@ template <class V> KINDLING_INLINE V logaddexp2_for_float(const V& x, const V& y
 // Called, not inlined, since they are used here several times.
 template <class V> __attribute__((noinline)) V once_log(V x) { return log(x); }
 template <class V> __attribute__((noinline)) V once_sin(V x) { return sin(x); }
+template <class V> __attribute__((noinline)) V once_tan(V x) { return tan(x); }
+template <class V> __attribute__((noinline)) V once_pow(V x, V y) { return pow(x, y); }
 /// Stirling's series from 8 on; smaller arguments are shifted up. Beside 1 and 2, where it is 0, a power series.
 template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
     V a = absolute(x), product = a;
@@ -675,7 +677,7 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
     V result = once_log(y) - 0.5 * inverse - series - choose(low, slope / product, V{});
     if (anywhere(below)) {
         V rest = x - round_to<Rounding::Nearest>(x);
-        V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / tan(3.141592653589793 * rest));
+        V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / once_tan(V(3.141592653589793 * rest)));
         result = choose(below, turned, result);
     }
     return choose(x == 0.0, with_sign(all<V>(infinity), -x), result);
@@ -691,7 +693,6 @@ template <class V, int N> KINDLING_INLINE V evaluate(const V& x, const double (&
 }
 template <class V> __attribute__((noinline)) V once_exp(V x) { return exp(x); }
 template <class V> __attribute__((noinline)) V once_erfcx(V a) { return erfcx_positive(a); }
-template <class V> __attribute__((noinline)) V once_tan(V x) { return tan(x); }
 
 /// log(|gamma(x)|), 3 ulp. Between 1 and 2 a polynomial with its zeros, what is larger is shifted there, and from 8 on Stirling's series.
 template <class V> KINDLING_INLINE V lgamma(const V& x) {
@@ -750,13 +751,13 @@ template <class V> KINDLING_INLINE V digamma(const V& x) {
 }
 
 /// The modified Bessel functions of the first kind, times e^-|x|.
-template <class V> KINDLING_INLINE V i0e(const V& x) {
+template <class V> __attribute__((noinline)) V i0e(V x) {
     V a = absolute(x), result = evaluate(V(0.25 * a - 1.0), coefficients::i0_small);
     auto far = a > 8.0;
     if (anywhere(far)) result = choose(far, evaluate(V(16.0 / a - 1.0), coefficients::i0_large) / square_root(a), result);
     return result;
 }
-template <class V> KINDLING_INLINE V i1e(const V& x) {
+template <class V> __attribute__((noinline)) V i1e(V x) {
     V a = absolute(x), result = a * evaluate(V(0.25 * a - 1.0), coefficients::i1_small);
     auto far = a > 8.0;
     if (anywhere(far)) result = choose(far, evaluate(V(16.0 / a - 1.0), coefficients::i1_large) / square_root(a), result);
@@ -820,7 +821,6 @@ template <class V, class F> KINDLING_INLINE V zeta_sum(const V& x, const V& q, F
     }
     return choose(last == 0.0, first, sum); // where x is so large, factors overflow
 }
-template <class V> __attribute__((noinline)) V once_pow(V x, V y) { return pow(x, y); }
 /// Whole x up to this are powers by products: the derivatives of digamma.
 inline constexpr double most_zeta_products = 4;
 template <class V> __attribute__((noinline)) V zeta(V x, V q) {

@@ -65,10 +65,13 @@ ReducedAngle reduce_large_angle(double x) {
 
 namespace {
 
-namespace maths = isa_once::maths;
-using V = isa_once::Vec<double, 2>;
 
-double scalar_pow(double x, double y) { return maths::pow(V{x, x}, V{y, y})[0]; }
+/// By the code for all processors, of which there is one copy.
+double of_two(Primitive primitive, double x, double y) {
+    double result;
+    isa_baseline::find_maths(primitive, DType::Float64)(&result, &x, &y, nullptr, 1, 3); // 3: both are broadcast
+    return result;
+}
 
 constexpr double infinity = __builtin_inf(), not_a_number = __builtin_nan(""), pi = 3.141592653589793;
 
@@ -86,12 +89,9 @@ double zeta(double x, double q) {
         }
     }
     if (x != x || q != q || q == infinity) return not_a_number;
-    if (q > 0) {
-        if (x <= maths::most_zeta_products && x == std::floor(x)) return maths::zeta_by_products(static_cast<int>(x), V{q, q})[0];
-        return maths::zeta(V{x, x}, V{q, q})[0];
-    }
-    // -1 < q < 0: the first term is by itself.
-    return scalar_pow(q, -x) + zeta(x, q + 1);
+    if (x == infinity) return q > 1 ? 0 : q == 1 ? 1 : infinity;
+    // The sum, which is by vectors; the first term is by itself where -1 < q < 0.
+    return q > 0 ? of_two(Primitive::Zeta, x, q) : of_two(Primitive::Pow, q, -x) + zeta(x, q + 1);
 }
 
 // fmod, floor and the like are exact in every libm, so libm's may be used.

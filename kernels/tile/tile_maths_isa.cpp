@@ -13,7 +13,7 @@ namespace {
 // clang-format on
 #define KINDLING_FOR_EACH_IN_DOUBLES(X) X(Tan, tan_for_float) X(Cosh, cosh_for_float) X(Sinh, sinh_for_float) X(Atanh, atanh_for_float)
 
-#define KINDLING_FOR_EACH_ANGLE(X) X(Sin, sin) X(Cos, cos) X(Tan, tan)
+#define KINDLING_FOR_EACH_ANGLE(X) X(Sin, sin) X(Cos, cos) X(Tan, once_tan)
 
 #define X(PRIMITIVE, NAME)                                                                                                                 \
     void tile_##NAME(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {                                            \

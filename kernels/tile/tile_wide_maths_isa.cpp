@@ -11,10 +11,16 @@ namespace {
 #define KINDLING_FOR_EACH_UNARY(X) \
     X(Exp, exp) X(Exp2, exp2) X(Expm1, expm1) X(Log, log) X(Log2, log2) X(Log10, log10) X(Log1p, log1p) \
     X(Asin, asin) X(Acos, acos) X(Atan, atan) X(Sinh, sinh) X(Cosh, cosh) X(Tanh, tanh) \
-    X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Sigmoid, sigmoid) X(Erf, erf) X(Erfc, erfc) X(Erfcx, erfcx) \
+    X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Sigmoid, sigmoid) X(Erf, erf) X(Erfc, erfc) X(Erfcx, erfcx)
+// AVX-512 runs these by AVX2: 13 KB less for up to half of their speed.
+#if defined(__AVX512F__)
+#define KINDLING_FOR_EACH_SPECIAL(X)
+#else
+#define KINDLING_FOR_EACH_SPECIAL(X) \
     X(Lgamma, lgamma) X(Digamma, digamma) X(I0, i0) X(I0e, i0e) X(I1, i1) X(I1e, i1e) X(Erfinv, erfinv) X(Ndtri, ndtri)
+#endif
 #define KINDLING_FOR_EACH_BINARY(X) \
-    X(Atan2, atan2) X(Pow, pow) X(Hypot, hypot) X(Logaddexp, logaddexp) X(Logaddexp2, logaddexp2)
+    X(Atan2, atan2) X(Pow, once_pow) X(Hypot, hypot) X(Logaddexp, whole_logaddexp) X(Logaddexp2, whole_logaddexp2)
 #define KINDLING_FOR_EACH_FLOAT(X) \
     X(Asin, asin_for_float) X(Acos, acos_for_float) X(Atan, atan_for_float) X(Asinh, asinh_for_float) X(Acosh, acosh_for_float) \
     X(Erfc, erfc_for_float) X(Erfinv, erfinv_for_float) \
@@ -28,6 +34,7 @@ namespace {
         loop1<double, double>([](auto x) { return maths::NAME(x); }, out, a, n);                                                           \
     }
 KINDLING_FOR_EACH_UNARY(X)
+KINDLING_FOR_EACH_SPECIAL(X)
 #undef X
 #define X(PRIMITIVE, NAME)                                                                                                                 \
     void tile_##NAME(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {                                    \
@@ -49,6 +56,7 @@ KINDLING_FOR_EACH_FLOAT(X)
 KINDLING_FOR_EACH_FLOAT_BINARY(X)
 #undef X
 
+#if !defined(__AVX512F__)
 /// The scalar function computes what lies outside the sum's domain, and a whole x of several (which are powers by products).
 void tile_zeta(void* out, const void* a, const void* b, const void*, int64_t n, unsigned splat) {
     const double *x = static_cast<const double*>(a), *q = static_cast<const double*>(b);
@@ -71,6 +79,7 @@ void tile_zeta(void* out, const void* a, const void* b, const void*, int64_t n, 
         }
     }
 }
+#endif
 
 } // namespace
 
@@ -79,8 +88,11 @@ TileFunction find_wide_maths(Primitive primitive, DType type) {
     case Primitive::PRIMITIVE: return tile_##NAME;
     if (type == DType::Float64) switch (primitive) {
             KINDLING_FOR_EACH_UNARY(X)
+            KINDLING_FOR_EACH_SPECIAL(X)
             KINDLING_FOR_EACH_BINARY(X)
+#if !defined(__AVX512F__)
         case Primitive::Zeta: return tile_zeta;
+#endif
         default: break;
         }
     if (type == DType::Float32) switch (primitive) {
@@ -89,7 +101,11 @@ TileFunction find_wide_maths(Primitive primitive, DType type) {
         default: break;
         }
 #undef X
-    return find_remainder(primitive, type);
+    TileFunction found = find_remainder(primitive, type);
+#if defined(__AVX512F__)
+    if (!found) found = isa_avx2::find_wide_maths(primitive, type);
+#endif
+    return found;
 }
 
 } // namespace kindling::KINDLING_ISA_NAMESPACE
