@@ -65,7 +65,6 @@ ReducedAngle reduce_large_angle(double x) {
 
 namespace {
 
-
 /// By the code for all processors, of which there is one copy.
 double of_two(Primitive primitive, double x, double y) {
     double result;
