@@ -30,7 +30,7 @@ struct Compiled {
     PyObject* weak_references;
     int kind;
     bool whole;           // fullgraph
-    uint8_t idle;         // of the last calls, how many put no loop off: all were too small
+    uint8_t idle;         // of the last calls, how many gained nothing: no loop was put off, or none joined another
     uint8_t skipped;      // calls since then that were not recorded
     int64_t largest_idle; // elements of arguments of such a call
 };

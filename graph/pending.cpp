@@ -347,6 +347,7 @@ void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
             }
             for (uint32_t scalar : step.scalars) scalars.push_back(recorded_.scalars[scalar]);
             ran_count.fetch_add(1, std::memory_order_relaxed);
+            ran_++;
             Unlocked unlocked(step.size > 65536);
             const double begin = seconds ? now() : 0;
             kindling::run(step.kernel(operands.data(), scalars.data()));
@@ -390,7 +391,7 @@ void settle(Storage* storage, bool is_written) {
 
 static constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 static constinit thread_local Pending* mine __attribute__((tls_model("initial-exec"))) = nullptr;
-static constinit thread_local uint64_t recorded_before __attribute__((tls_model("initial-exec"))) = 0; // the region
+static constinit thread_local uint64_t saved_before __attribute__((tls_model("initial-exec"))) = 0; // the region
 
 /// Gives the thread's queue to others at its end.
 struct QueueReturner {
@@ -424,7 +425,7 @@ static void list(Pending* queue) {
 
 void Pending::record_elsewhere(const LoopKernel& kernel, const Place* places) {
     take_queue();
-    recorded_before = ~uint64_t{0};
+    saved_before = ~uint64_t{0};
     thread_state.recording = mine;
     mine->record(kernel, places);
 }
@@ -436,7 +437,7 @@ void begin_recording() {
     }
     if (!mine || !mine->empty()) take_queue(); // what failed stays where it is, and is tried again by who reads it
     depth = 1;
-    recorded_before = mine->recorded();
+    saved_before = mine->saved();
     thread_state.recording = mine;
     thread_state.include |= key::Deferred;
 }
@@ -447,7 +448,7 @@ bool end_recording() {
     thread_state.recording = nullptr;
     thread_state.include &= ~static_cast<uint32_t>(key::Deferred);
     if (!queue->empty()) queue->run(true);
-    return queue->recorded() == recorded_before;
+    return queue->saved() == saved_before;
 }
 
 // ---- what others put off

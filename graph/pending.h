@@ -71,8 +71,9 @@ public:
     void run(bool at_end = false);
     bool touches(const Storage* storage);
     bool empty() const { return !has_loops_.load(std::memory_order_acquire); }
-    /// How many loops were ever put off here.
+    /// How many loops were ever put off here, and how many fewer ran.
     uint64_t recorded() const { return count_; }
+    uint64_t saved() const { return count_ - ran_; }
 
     /// At which the queue runs by itself: loops, and bytes that nobody else keeps.
     static constexpr size_t most_loops = 2000;
@@ -116,7 +117,7 @@ protected:
     RecordedLoops recorded_;
     std::vector<Slot> slots_;
     std::vector<Storage*> dropped_; // to be released when the lock is open
-    uint64_t count_ = 0;
+    uint64_t count_ = 0, ran_ = 0;
     int64_t bytes_ = 0; // of the memory that loops touch, and at how much of it is_full looks again
     int64_t look_at_ = most_bytes;
     std::vector<std::unique_ptr<Plan>> plans_;
@@ -183,7 +184,7 @@ template <class Of> bool is_put_off(int64_t elements, int output_count, int coun
 /// While in scope the thread's loops are put off. At the end of the outermost one, also by an exception, all that is pending has
 /// run.
 KINDLING_VISIBLE void begin_recording();
-/// Returns whether this was the outermost region, and no loop was put off in it.
+/// Returns whether this was the outermost region, and nothing was gained in it: as many loops ran as were put off, if any.
 KINDLING_VISIBLE bool end_recording();
 /// A region that may be opened late. Errors of what is run at its end come from `close`; where an exception ends it, they are lost.
 class Recording {

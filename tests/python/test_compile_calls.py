@@ -230,3 +230,22 @@ def test_calls_that_put_nothing_off_are_not_recorded():
         assert found[-1] >= 3 and first < 64 and found == [0] * first + [found[-1]] * (200 - first), found
     finally:
         _C._defer_from(before)
+
+
+def test_a_function_that_gains_nothing_is_called_as_it_is():
+    """A single loop has nothing to join."""
+    from kindling import _C
+    single, chain = kindling.compile(lambda x: x + 1), kindling.compile(lambda x: (x + 1) * 2)
+    x = kindling.ones(5000)
+    counts = []
+    for function in (single, chain):
+        for _ in range(40):
+            function(x)
+        before = _C._graph_counts()["recorded"]
+        for _ in range(20):
+            function(x)
+        counts.append(_C._graph_counts()["recorded"] - before)
+    assert counts == [0, 40]
+    before = _C._graph_counts()["recorded"]
+    single(kindling.ones(6000))             # a larger argument
+    assert _C._graph_counts()["recorded"] == before + 1
