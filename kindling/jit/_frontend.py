@@ -173,7 +173,8 @@ def type_of_annotation(kind, surroundings=None):
         if origin in (list, tuple, dict):
             return make({list: "List", tuple: "Tuple", dict: "Dict"}[origin], parts) if origin is tuple or parts else None
         return make("Union", parts)
-    if origin is torch.futures.Future and inside:
+    # Whose annotation names it has loaded it; to load it takes as long as the rest of a first script.
+    if inside and "kindling.futures" in sys.modules and origin is torch.futures.Future:
         inside = type_of_annotation(inside[0], surroundings)
         return make("Future", (inside,)) if inside else None
     if isinstance(kind, type):

@@ -1,6 +1,8 @@
 """Scripts run: values, gradients, what is printed, and what is said where a line fails, beside PyTorch."""
 import contextlib
 import io
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -244,3 +246,12 @@ def test_named_stretches_show_in_profiles(module):
             scripted(module.ones(2), 5)
     counts = {each.key: each.count for each in profile.key_averages()}
     assert counts["outer of a script"] == counts["inner of a script"] == 2 and counts["aten::relu"] == 1
+
+
+def test_a_first_script_loads_little(tmp_path):
+    """What a function without futures or modules needs of Python, beside `inspect`."""
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nimport kindling as torch\ndef f(x: torch.Tensor, n: int):\n    for i in range(n):\n        x = x * 2 + i\n    return x\n"
+                       "torch.jit.script(f)(torch.ones(2), 3)\n"
+                       "print(*sorted({'futures', '_native_names', 'fx', 'optim', '_dynamo'} & {name.split('.')[1] for name in sys.modules if name.startswith('kindling.')}))\n")
+    assert subprocess.run([sys.executable, program], capture_output=True, text=True, check=True).stdout == "\n"
