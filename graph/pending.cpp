@@ -347,7 +347,7 @@ void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
             }
             for (uint32_t scalar : step.scalars) scalars.push_back(recorded_.scalars[scalar]);
             ran_count.fetch_add(1, std::memory_order_relaxed);
-            ran_++;
+            ran_.fetch_add(1, std::memory_order_relaxed);
             Unlocked unlocked(step.size > 65536);
             const double begin = seconds ? now() : 0;
             kindling::run(step.kernel(operands.data(), scalars.data()));

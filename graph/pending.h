@@ -73,7 +73,7 @@ public:
     bool empty() const { return !has_loops_.load(std::memory_order_acquire); }
     /// How many loops were ever put off here, and how many fewer ran.
     uint64_t recorded() const { return count_; }
-    uint64_t saved() const { return count_ - ran_; }
+    uint64_t saved() const { return count_ - ran_.load(std::memory_order_relaxed); }
 
     /// At which the queue runs by itself: loops, and bytes that nobody else keeps.
     static constexpr size_t most_loops = 2000;
@@ -117,8 +117,9 @@ protected:
     RecordedLoops recorded_;
     std::vector<Slot> slots_;
     std::vector<Storage*> dropped_; // to be released when the lock is open
-    uint64_t count_ = 0, ran_ = 0;
-    int64_t bytes_ = 0; // of the memory that loops touch, and at how much of it is_full looks again
+    uint64_t count_ = 0;
+    std::atomic<uint64_t> ran_{0}; // others may run the queue
+    int64_t bytes_ = 0;            // of the memory that loops touch, and at how much of it is_full looks again
     int64_t look_at_ = most_bytes;
     std::vector<std::unique_ptr<Plan>> plans_;
     const Plan* halted_ = nullptr; // that of a run which failed, and the loop to go on with
