@@ -129,6 +129,22 @@ def test_metadata_loads_no_other_classes(tmp_path):
             part(kindling, "").FileSystemReader(tmp_path).read_metadata()
 
 
+def test_metadata_may_take_members_of_enumerations_alone(tmp_path):
+    """As CPython 3.11.0 to 3.11.3 pickle them, whichever reads."""
+    filesystem = part(kindling, ".filesystem")
+
+    def read(text):
+        return filesystem._Unpickler(io.BytesIO(text)).load()
+
+    for home in (b"builtins", b"__builtin__"):
+        head = b"c" + home + b"\ngetattr\n"
+        found = read(head + b"(ctorch.distributed.checkpoint.metadata\n_MEM_FORMAT_ENCODING\nVTORCH_CONTIGUOUS_FORMAT\ntR.")
+        assert found is part(kindling, ".metadata")._MEM_FORMAT_ENCODING.TORCH_CONTIGUOUS_FORMAT
+        for taken in (b"(ctorch\nSize\nV__class__\ntR.", b"(ctorch.distributed.checkpoint.metadata\nMetadata\nV__init__\ntR."):
+            with pytest.raises(pickle.UnpicklingError, match="no enumeration"):
+                read(head + taken)
+
+
 def test_storages_and_planners_of_ones_own_are_refused(tmp_path):
     dcp = part(kindling, "")
     for given in ({"storage_writer": object()}, {"planner": object(), "checkpoint_id": tmp_path}):

@@ -45,6 +45,14 @@ class _Pickler(pickle._Pickler):
         dispatch[_kind] = save_global
 
 
+def _member(kind, name):
+    """What an enumeration of CPython 3.11.0 to 3.11.3 is pickled by: `getattr`, of a class that may be named here."""
+    import enum
+    if not (isinstance(kind, type) and issubclass(kind, enum.Enum)):
+        raise pickle.UnpicklingError(f"a checkpoint's metadata takes {name!r} of {kind!r}, which is no enumeration")
+    return kind[name]
+
+
 class _Unpickler(pickle.Unpickler):
     """Reads the classes of a checkpoint's metadata, and no others."""
 
@@ -59,6 +67,8 @@ class _Unpickler(pickle.Unpickler):
             return getattr(__import__("pathlib"), name)
         if (module, name) == ("collections", "OrderedDict"):
             return super().find_class(module, name)
+        if module in ("builtins", "__builtin__") and name == "getattr":
+            return _member
         raise pickle.UnpicklingError(f"a checkpoint's metadata names {module}.{name}, which is not loaded")
 
 
