@@ -15,9 +15,6 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "loops"
-# How the number of rounds grows with the size: for scaling PyTorch's time.
-GROWTH = {"edit_distance": 2, "mandelbrot": 2, "floyd_warshall": 3, "lstm": 1, "beam_search": 1, "life": 2, "kmeans_assign": 1, "matmul": 3,
-          "list_distance": 2, "list_paths": 3, "list_sort": 1, "list_insertions": 1}
 
 
 def programs(module):
@@ -55,20 +52,20 @@ def main():
     ours = programs("kindling")
     theirs = programs("torch") if given.torch else None
     print(f"{'':16} {'ms':>9} {'C++ ms':>9} {'/ C++':>6} {'PyTorch /':>10}")
-    for name in given.names or ours.NAMES:
-        size = ours.LARGE[name]
+    for name in given.names or ours.SIZES:
+        size, small_size, growth = ours.SIZES[name]
         function = ours.torch.jit.script(getattr(ours, name))
         arguments = ours.inputs(name, size, getattr(ours.torch, given.dtype), given.strided)
         here = least(lambda: function(*arguments), 7)
         there = float(subprocess.run([program, name, str(size)], capture_output=True, text=True, check=True).stdout)
         line = f"{name:16} {here * 1e3:9.3f} {there * 1e3:9.3f} {here / there:6.2f}"
         if theirs:
-            part = ours.SMALL[name] * (2 if GROWTH[name] == 3 else 4)
+            part = small_size * (2 if growth == 3 else 4)
             slow = theirs.torch.jit.script(getattr(theirs, name))
             small = theirs.inputs(name, part, getattr(theirs.torch, given.dtype), given.strided)
             for _ in range(2):
                 slow(*small)
-            scale = (size / part) ** GROWTH[name]
+            scale = (size / part) ** growth
             line += f" {least(lambda: slow(*small), 3) * scale / here:10.0f}"
         print(line, flush=True)
 

@@ -245,7 +245,7 @@ PyObject* let_go(PyObject* self, PyObject*) {
 }
 /// is_visible(tensor): whether others may read or write its memory at any time.
 PyObject* is_visible(PyObject*, PyObject* tensor) {
-    return guarded([&] { return PyBool_FromLong(Foreign::is_visible(*storage_behind(tensor))); });
+    return guarded([&] { return PyBool_FromLong(kindling::is_visible(*storage_behind(tensor))); });
 }
 /// memory(tensor): a number that tensors over one memory share.
 PyObject* memory(PyObject*, PyObject* tensor) {

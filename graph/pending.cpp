@@ -45,16 +45,14 @@ double now() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// Anybody may write there without a call of ours.
-bool is_visible(const Storage& storage) {
-    if (storage.shared || storage.exported.load(std::memory_order_relaxed)) return true;
-    return storage.deleter && !storage.hidden && (!is_held_outside || is_held_outside(storage));
-}
-
 } // namespace
 
 constinit std::atomic<int64_t> smallest_loop{4096};
 bool (*is_held_outside)(const Storage&) = nullptr;
+bool is_visible(const Storage& storage) {
+    if (storage.shared || storage.exported.load(std::memory_order_relaxed)) return true;
+    return storage.deleter && !storage.hidden && (!is_held_outside || is_held_outside(storage));
+}
 
 GraphCounts graph_counts() { return {recorded_count, ran_count, plan_count, flush_count}; }
 
@@ -461,7 +459,6 @@ Foreign::Foreign() {
 }
 void Foreign::hold() { gate_->lock(); }
 void Foreign::let_go() { gate_->unlock(); }
-bool Foreign::is_visible(const Storage& storage) { return kindling::is_visible(storage); }
 
 Foreign* take_foreign(void (*fill)(void*), void (*drop)(void*), void* context) {
     Foreign* queue = nullptr;

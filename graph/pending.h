@@ -139,8 +139,6 @@ public:
     /// From here on no other thread fills the memory, or notes something down, until as many `let_go`.
     [[gnu::cold]] void hold();
     [[gnu::cold]] void let_go();
-    /// Whether others may read or write the memory at any time, without a call of ours.
-    [[gnu::cold]] static bool is_visible(const Storage& storage);
     /// The slot of what is read or written there, or, where it was `made` for it, is to be filled. What others put off there runs first.
     [[gnu::cold]] int64_t touch(Storage* storage, bool written, bool made);
     [[gnu::cold]] int64_t slot(const Storage* storage);
@@ -223,6 +221,8 @@ KINDLING_VISIBLE std::vector<ExplainedRun> end_explaining();
 /// Where the program is; set by bindings.
 KINDLING_VISIBLE extern std::string (*place_in_program)();
 
+/// Whether others may read or write the memory at any time, without a call of ours.
+KINDLING_VISIBLE bool is_visible(const Storage& storage);
 /// Whether memory that a tensor was made over (a NumPy array's) can be reached by others than tensors. Set by bindings; null: it can.
 KINDLING_VISIBLE extern bool (*is_held_outside)(const Storage& storage);
 

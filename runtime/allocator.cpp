@@ -263,9 +263,9 @@ void release_cached(size_t keep) {
 LargeHeader* map_large(int c) {
     constexpr size_t page = 4096, huge = 2 << 20;
     size_t bytes = class_bytes(c + small_classes);
-    // Data of different blocks start at different offsets within their page, so that streams over several blocks do not fall on the
-    // same cache sets. The offsets are the same or 512 bytes apart: a load that lies less than that behind a store, but for its page,
-    // waits for it (a third more time on a Zen 4).
+    // Blocks begin at different offsets within their page, so that streams over several blocks do not fall on the same cache sets. The
+    // offsets are equal or at least 512 bytes apart because of 4K aliasing: where a result begins less than that above an operand (modulo
+    // 4096), loads wait for stores to earlier elements. That cost a third more time on a Zen 4.
     size_t offset = sizeof(LargeHeader) + 512 * (central.colour++ * 3 % 7);
     size_t mapped = (bytes + offset + page - 1) & ~(page - 1);
     if (bytes >> 46) return nullptr;

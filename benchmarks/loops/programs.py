@@ -278,10 +278,7 @@ def inputs(name, size, dtype=torch.float64, strided=False):
     raise KeyError(name)
 
 
-NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul",
-         "list_distance", "list_paths", "list_sort", "list_insertions")
-# Sizes that a C++ program takes some milliseconds for, and sizes for comparisons.
-LARGE = {"edit_distance": 1000, "mandelbrot": 200, "floyd_warshall": 160, "lstm": 300, "beam_search": 2000, "life": 300, "kmeans_assign": 20000, "matmul": 160,
-         "list_distance": 1000, "list_paths": 160, "list_sort": 20000, "list_insertions": 5000}
-SMALL = {"edit_distance": 12, "mandelbrot": 8, "floyd_warshall": 9, "lstm": 2, "beam_search": 5, "life": 8, "kmeans_assign": 12, "matmul": 9,
-         "list_distance": 12, "list_paths": 9, "list_sort": 100, "list_insertions": 12}
+# Of each: a size that a C++ program takes some milliseconds for, one for comparisons, and the power of it by which the rounds grow.
+SIZES = {"edit_distance": (1000, 12, 2), "mandelbrot": (200, 8, 2), "floyd_warshall": (160, 9, 3), "lstm": (300, 2, 1), "beam_search": (2000, 5, 1),
+         "life": (300, 8, 2), "kmeans_assign": (20000, 12, 1), "matmul": (160, 9, 3), "list_distance": (1000, 12, 2), "list_paths": (160, 9, 3),
+         "list_sort": (20000, 100, 1), "list_insertions": (5000, 12, 1)}

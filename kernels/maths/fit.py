@@ -212,17 +212,11 @@ fit("erfcx_for_float", "(4 + x) erfcx(x) over t = (x - 4) / (x + 4), 1/2 <= x <=
 
 
 def erfinv_part(w):
-    """erfinv(x) / x where w = -log(1 - x^2), by Newton's steps."""
+    """erfinv(x) / x where w = -log(1 - x^2)."""
     if w < mp.mpf(10) ** -15:
         return mp.sqrt(mp.pi) / 2
     x = mp.sqrt(-mp.expm1(-w))
-    tail, value = mp.exp(-w) / (1 + x), mp.sqrt(w)
-    for _ in range(60):
-        step = mp.log(mp.erfc(value) / tail) * mp.erfc(value) * mp.sqrt(mp.pi) / 2 * mp.exp(value**2)
-        value += step
-        if abs(step) < mp.mpf(10) ** -40:
-            break
-    return value / x
+    return erfc_inverse(mp.exp(-w) / (1 + x)) / x
 
 
 fit("erfinv_near", "erfinv(x) / x over w - 2.5, w = -log(1 - x^2) <= 5", lambda t: erfinv_part(t + 2.5), -2.5, 2.5, 12)

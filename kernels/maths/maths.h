@@ -657,10 +657,19 @@ template <class V> KINDLING_INLINE V lgamma_for_float(const V& x) {
     }
     return result;
 }
+/// digamma(x) from that of x, or where x < 0 of 1 - x.
+template <class V> KINDLING_INLINE V digamma_from(const V& x, V result) {
+    auto below = x < 0.0;
+    if (anywhere(below)) {
+        V rest = x - round_to<Rounding::Nearest>(x);
+        V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / once_tan(V(3.141592653589793 * rest)));
+        result = choose(below, turned, result);
+    }
+    return choose(x == 0.0, with_sign(all<V>(infinity), -x), result);
+}
 /// By the same method; the derivative of the product is carried along.
 template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
-    auto below = x < 0.0;
-    V a = choose(below, 1.0 - x, x), product = a, slope = all<V>(1.0);
+    V a = choose(x < 0.0, 1.0 - x, x), product = a, slope = all<V>(1.0);
     auto low = a < 10.0;
 #pragma GCC unroll 10
     for (int i = 1; i < 10; i++) {
@@ -675,12 +684,7 @@ template <class V> KINDLING_INLINE V digamma_for_float(const V& x) {
                   z * (0.003968253968253968 -
                        z * (0.0041666666666666667 - z * (0.0075757575757575758 - z * (0.021092796092796093 - z * 0.083333333333333333))))));
     V result = once_log(y) - 0.5 * inverse - series - choose(low, slope / product, V{});
-    if (anywhere(below)) {
-        V rest = x - round_to<Rounding::Nearest>(x);
-        V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / once_tan(V(3.141592653589793 * rest)));
-        result = choose(below, turned, result);
-    }
-    return choose(x == 0.0, with_sign(all<V>(infinity), -x), result);
+    return digamma_from(x, result);
 }
 
 // ---- special functions of float64
@@ -725,8 +729,7 @@ template <class V> KINDLING_INLINE V lgamma(const V& x) {
 }
 /// By an asymptotic series from 10 on; what is smaller is shifted by 10, for which 1/a + ... + 1/(a + 9) is one quotient.
 template <class V> KINDLING_INLINE V digamma(const V& x) {
-    auto below = x < 0.0;
-    V a = choose(below, 1.0 - x, x), top[5], bottom[5];
+    V a = choose(x < 0.0, 1.0 - x, x), top[5], bottom[5];
     auto low = a < 10.0;
 #pragma GCC unroll 5
     for (int i = 0; i < 5; i++) {
@@ -742,12 +745,7 @@ template <class V> KINDLING_INLINE V digamma(const V& x) {
     constexpr double series[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12};
     V y = choose(low, a + 10.0, a), inverse = 1.0 / y, z = inverse * inverse;
     V result = (once_log(y) - 0.5 * inverse - z * evaluate(z, series)) - choose(low, top[0] / bottom[0], V{});
-    if (anywhere(below)) {
-        V rest = x - round_to<Rounding::Nearest>(x);
-        V turned = choose(rest == 0.0, all<V>(nan), result - 3.141592653589793 / once_tan(V(3.141592653589793 * rest)));
-        result = choose(below, turned, result);
-    }
-    return choose(x == 0.0, with_sign(all<V>(infinity), -x), result);
+    return digamma_from(x, result);
 }
 
 /// The modified Bessel functions of the first kind, times e^-|x|.

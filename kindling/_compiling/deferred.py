@@ -1,9 +1,11 @@
 """``kindling.deferred`` and ``kindling.compiler.explain``: loops that are put off, and what became of them (docs/compile.md)."""
 
+import contextlib
+
 from kindling import _C
 
 
-class deferred:
+class deferred(contextlib.ContextDecorator):
     """Context, or decorator: loops over elements are put off, and run fused when a value is needed, as in a call of a compiled function.
 
     Results are those without it, bit for bit. Contexts nest; what is pending runs at the end of the outermost one, also by
@@ -23,15 +25,6 @@ class deferred:
     def __exit__(self, *details):
         _C._end_recording()
         return False
-
-    def __call__(self, function):
-        import functools
-
-        @functools.wraps(function)
-        def run(*arguments, **keywords):
-            with self:
-                return function(*arguments, **keywords)
-        return run
 
 
 class Run:

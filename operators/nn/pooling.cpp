@@ -151,8 +151,9 @@ constexpr auto max_of_shifted = [](const library::Pooling& p, const Array& self,
     const int64_t read[2] = {in * item, step * item}, written[2] = {out * item, item};
     const auto largest_of = [type](int64_t count) -> const Expression& {
         return cached_expression(key_of(type, DType::None, static_cast<uint64_t>(count)), [&](ExpressionBuilder& b) {
-            Sym largest = cast(b.input(type), value_type(type));
-            for (int64_t i = 1; i < count; i++) largest = max(largest, cast(b.input(type), value_type(type)));
+            const auto next = [&] { return cast(b.input(type), value_type(type)); };
+            Sym largest = count ? next() : b.constant(value_type(type), -__builtin_inf());
+            for (int64_t i = 1; i < count; i++) largest = max(largest, next());
             b.output(cast(largest, type));
         });
     };
@@ -189,15 +190,7 @@ constexpr auto max_of_shifted = [](const library::Pooling& p, const Array& self,
         while (first < taps && !has_all(first)) first++;
         const int64_t second = first + has_all(first + 1);
         if (first < taps) pass(first, second);
-        else {
-            const uint64_t lowest = type == DType::Float64    ? 0xFFFull << 52
-                                    : type == DType::Float32  ? 0xFF800000u
-                                    : type == DType::BFloat16 ? 0xFF80u
-                                                              : 0xFC00u;
-            for (int64_t i = 0; i < rows * (stop - from); i++)
-                std::memcpy(result.data_ptr<char>() + ((row + i / (stop - from)) * out + from + i % (stop - from)) * item, &lowest,
-                            static_cast<size_t>(item));
-        }
+        else run_taps(row, rows, from, stop, nullptr, 0); // -inf
         for (int64_t t = first; t-- > 0;) pass(t, there);
         for (int64_t t = second + 1; t < taps; t++) pass(there, t);
     };

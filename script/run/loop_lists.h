@@ -157,10 +157,7 @@ protected:
         const Word end = edge(list, 1);
         check(b_.binary(scalar::Op::Ne, end, edge(list, 0)), exit(node, LoweredLoop::Exit::Message, "pop from empty list"), {});
         if (list.of_lists) {
-            const Word row = b_.call(scalar::callee("pop_list", pop_list, scalar::Effect::Writes), {lists_, list.word});
-            succeeded(node, b_.binary(scalar::Op::Ne, row, b_.address(nullptr)));
-            lists_made_++;
-            return array(node->outputs[0]->type, row);
+            return list_from(node, b_.call(scalar::callee("pop_list", pop_list, scalar::Effect::Writes), {lists_, list.word}));
         }
         const Word last = b_.add(end, b_.integer(-static_cast<int64_t>(sizeof(Item))));
         const Abstract popped = item_at(list, last, {});
@@ -171,12 +168,10 @@ protected:
     Abstract part(const Node* node, const std::vector<Abstract>& a) {
         const auto bound = [&](const Abstract& given, int64_t otherwise) { return is_none(given) ? b_.integer(otherwise) : given.word; };
         const Word arguments[] = {lists_, a[0].word, bound(a[1], 0), bound(a[2], INT64_MAX)};
-        const Word made = b_.call(scalar::callee("slice_list", slice_list, scalar::Effect::Writes), arguments, 4);
-        succeeded(node, b_.binary(scalar::Op::Ne, made, b_.address(nullptr)));
-        lists_made_++;
-        return array(node->outputs[0]->type, made);
+        return list_from(node, b_.call(scalar::callee("slice_list", slice_list, scalar::Effect::Writes), arguments, 4));
     }
-    Abstract list_from(const Node* node, Word object, Word length) {
+    /// A list that a call made; its length, where that is known.
+    Abstract list_from(const Node* node, Word object, Word length = {}) {
         succeeded(node, b_.binary(scalar::Op::Ne, object, b_.address(nullptr)));
         lists_made_++;
         Abstract result = array(node->outputs[0]->type, object);

@@ -130,7 +130,7 @@ def test_metadata_loads_no_other_classes(tmp_path):
 
 
 def test_metadata_may_take_members_of_enumerations_alone(tmp_path):
-    """As CPython 3.11.0 to 3.11.3 pickle them, whichever reads."""
+    """As early CPython 3.11 (Debian 12's 3.11.2) pickles them, whichever reads."""
     filesystem = part(kindling, ".filesystem")
 
     def read(text):

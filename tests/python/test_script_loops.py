@@ -1,4 +1,5 @@
 """Loops over elements in scripts: machine code, the interpreter of the same code, the interpreter of graphs, and PyTorch give the same."""
+import ast
 import importlib.util
 import json
 import os
@@ -32,8 +33,9 @@ def programs(tmp_path_factory):
     return made
 
 
-NAMES = ("edit_distance", "mandelbrot", "floyd_warshall", "lstm", "beam_search", "life", "kmeans_assign", "matmul", "list_distance", "list_paths",
-         "list_sort", "list_insertions")
+TREE = ast.parse(SOURCE.read_text())
+NAMES = next(list(ast.literal_eval(each.value)) for each in TREE.body if isinstance(each, ast.Assign) and each.targets[0].id == "SIZES")
+SORT = next(ast.get_source_segment(SOURCE.read_text(), each) for each in TREE.body if isinstance(each, ast.FunctionDef) and each.name == "list_sort")
 
 
 def loops_of(function):
@@ -53,11 +55,11 @@ def test_programs(programs, name, dtype, strided):
     for module, program in zip((torch, kindling), programs):
         function = module.jit.script(getattr(program, name))
         for _ in range(2):
-            arguments = program.inputs(name, program.SMALL[name], getattr(module, dtype), strided)
+            arguments = program.inputs(name, program.SIZES[name][1], getattr(module, dtype), strided)
             result = function(*arguments)
         results.append((result, values(arguments), [each._version for each in arguments if hasattr(each, "_version")]))
     assert results[1] == results[0]
-    large = programs[1].inputs(name, 8 * programs[1].SMALL[name], getattr(kindling, dtype), strided)   # worth lowering
+    large = programs[1].inputs(name, 8 * programs[1].SIZES[name][1], getattr(kindling, dtype), strided)   # worth lowering
     function(*large)
     assert (loops := loops_of(function)) and "" in loops and not set(loops) - {"", "it has not run long enough"}, loops
 
@@ -461,27 +463,7 @@ def takes_off(b: List[bool], y: List[float], n: int):
         held.append(len(held))
     return s, len(b), y, held
 def sorts(x: List[int], n: int):
-    waiting = [[0, len(x) - 1]]
-    while len(waiting) > 0:
-        part = waiting.pop()
-        low, high = part[0], part[1]
-        if low < high:
-            pivot = x[(low + high) // 2]
-            i, j = low, high
-            while i <= j:
-                while x[i] < pivot:
-                    i += 1
-                while x[j] > pivot:
-                    j -= 1
-                if i <= j:
-                    held = x[i]
-                    x[i] = x[j]
-                    x[j] = held
-                    i += 1
-                    j -= 1
-            waiting.append([low, j])
-            waiting.append([i, high])
-    return waiting
+    return list_sort(x), x
 def orders(x: List[int], n: int):
     done = [[0]]
     for k in range(1, 6):
@@ -670,7 +652,7 @@ def with_lists(name):
     line = next(line for line in LISTS.split("\n") if line.startswith(f"def {name}("))
     parameters = [each.partition(":")[0].strip() for each in line[line.index("(") + 1:line.index(")")].split(", ")]
     lists = [each for each in parameters if each not in ("n", "t")]
-    return LISTS + f"""
+    return f"{SORT}\n{LISTS}" + f"""
 def all_of{line[line.index("("):]}
     result = {name}({", ".join(parameters)})
     return result, {", ".join(lists)}

@@ -46,7 +46,7 @@ class _Pickler(pickle._Pickler):
 
 
 def _member(kind, name):
-    """What an enumeration of CPython 3.11.0 to 3.11.3 is pickled by: `getattr`, of a class that may be named here."""
+    """`getattr`, by which early CPython 3.11 (3.11.2, not 3.11.7) pickles members of enumerations: of those, and of nothing else."""
     import enum
     if not (isinstance(kind, type) and issubclass(kind, enum.Enum)):
         raise pickle.UnpicklingError(f"a checkpoint's metadata takes {name!r} of {kind!r}, which is no enumeration")
