@@ -46,3 +46,16 @@ def test_sorts_of_numbers_in_any_range(dtype):
             for descending in (False, True):
                 theirs, mine = x.sort(descending=descending, stable=True), kindling.from_numpy(x.numpy()).sort(descending=descending, stable=True)
                 assert (mine[0].numpy() == theirs[0].numpy()).all() and (mine[1].numpy() == theirs[1].numpy()).all(), (n, low, high)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "uint8", "float64", "float32", "float16"])
+@pytest.mark.parametrize("low, high", [(0, 1), (-3, 200), (-300, 70000), (2 ** 40, 2 ** 40 + 70000), (-10 ** 9, 10 ** 9), (-2 ** 62, 2 ** 62)])
+def test_sorts_by_the_bytes_that_differ(dtype, low, high):
+    torch.manual_seed(0)
+    for n in (79, 300, 1 << 18, (1 << 18) + 1):
+        x = torch.randint(low, high, (n,)).to(getattr(torch, dtype))
+        if x.is_floating_point():
+            x[::7], x[::11], x[::13] = -0.0, 0.0, float("nan")
+        for descending in (False, True):
+            ours, theirs = (m.sort(y, stable=True, descending=descending) for m, y in ((kindling, kindling.from_numpy(x.numpy())), (torch, x)))
+            assert ours[0].numpy().tobytes() == theirs[0].numpy().tobytes() and (ours[1].numpy() == theirs[1].numpy()).all()

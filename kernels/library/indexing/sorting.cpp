@@ -126,17 +126,61 @@ template <class F> inline void in_pieces(int64_t n, F f) {
     }
 }
 
+// Where a sorted row goes: elements and what places they come from, `step` apart.
+struct Sorted {
+    void* values;
+    int64_t* indices;
+    int64_t step;
+    size_t bytes; // of an element
+    bool floating;
+    const void* from;    // the row as it was: keys forget the sign of a zero and which nan it was
+    uint64_t base, flip; // an element's key is the pair's plus the one, and inverted where the other has bits
+};
+
+// The elements of sorted pairs; or, of pairs that are sorted but for one digit, each to the next place of its digit.
+template <class P, class Count> [[gnu::noinline]] void put_elements(const Sorted& to, const P* pairs, int64_t n, Count* next, int shift) {
+    by_size(to.bytes, [&](auto unit) {
+        using T = decltype(unit);
+        if constexpr (sizeof(T) == 8 || (sizeof(T) < 8 && sizeof(P) == 8)) {
+            using K = key_type<T>;
+            constexpr int top = 8 * sizeof(T) - 1;
+            constexpr K sign = K{1} << top;
+            T* values = static_cast<T*>(to.values);
+            int64_t* indices = to.indices;
+            in_pieces(n, [=, &to](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                    const P pair = pairs[i];
+                    const int64_t place = (next ? static_cast<int64_t>(next[(pair.key >> shift) & 255]++) : i) * to.step;
+                    if (indices) indices[place] = static_cast<int64_t>(pair.index);
+                    if (!values) continue;
+                    K key = (static_cast<K>(pair.key) + static_cast<K>(to.base)) ^ static_cast<K>(to.flip);
+                    if (to.floating) {
+                        if (key == sign || key == std::numeric_limits<K>::max()) [[unlikely]] {
+                            values[place] = static_cast<const T*>(to.from)[static_cast<int64_t>(pair.index) * to.step];
+                            continue;
+                        }
+                        key ^= ((key >> top & 1) - 1) | sign;
+                    }
+                    values[place] = static_cast<T>(key);
+                }
+            });
+        }
+    });
+}
+
+template <class P> inline P pair_at(const P* pairs, int64_t i) { return pairs[i]; }
+template <class P> inline P pair_at(const decltype(P::key)* keys, int64_t i) { return {keys[i], static_cast<decltype(P::index)>(i)}; }
 // Each pair to the next place of its digit.
-template <class P, class Count> [[gnu::noinline]] void deal(const P* from, P* to, int64_t n, Count* next, int shift) {
+template <class P, class From, class Count> [[gnu::noinline]] void deal(const From* from, P* to, int64_t n, Count* next, int shift) {
     in_pieces(n, [=](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-            const P moved = from[i];
+            const P moved = pair_at<P>(from, i);
             to[next[(moved.key >> shift) & 255]++] = moved;
         }
     });
 }
 
-// Stable ascending sort by key. The result is in `a`; `b` is scratch memory of that size.
+// Stable ascending sort by key of a few pairs. The result is in `a`; `b` is scratch memory of that size.
 template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
     if (n <= 48) {
         for (int64_t i = 1; i < n; ++i) {
@@ -147,74 +191,88 @@ template <class K> void sort_pairs(Pair<K>* a, Pair<K>* b, int64_t n) {
         }
         return;
     }
-    constexpr int digits = sizeof(K);
-    if (n < (digits == 4 ? 80 : 256)) { // merge runs of 16
-        for (int64_t i = 0; i < n; i += 16) sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
-        for (int64_t run = 16; run < n; run *= 2) {
-            for (int64_t i = 0; i < n; i += 2 * run) {
-                int64_t middle = std::min(i + run, n), end = std::min(i + 2 * run, n), l = i, r = middle;
-                for (int64_t to = i; to < end; ++to) b[to] = r >= end || (l < middle && a[l].key <= a[r].key) ? a[l++] : a[r++];
-            }
-            std::swap(a, b);
+    // Merge runs of 16.
+    for (int64_t i = 0; i < n; i += 16) sort_pairs(a + i, b, std::min<int64_t>(16, n - i));
+    for (int64_t run = 16; run < n; run *= 2) {
+        for (int64_t i = 0; i < n; i += 2 * run) {
+            int64_t middle = std::min(i + run, n), end = std::min(i + 2 * run, n), l = i, r = middle;
+            for (int64_t to = i; to < end; ++to) b[to] = r >= end || (l < middle && a[l].key <= a[r].key) ? a[l++] : a[r++];
         }
-        // `a` holds the result now. It is the caller's memory after an even number of passes.
-        int passes = 0;
-        for (int64_t run = 16; run < n; run *= 2) ++passes;
-        if (passes % 2) memcpy(static_cast<void*>(b), a, static_cast<size_t>(n) * sizeof(Pair<K>));
-        return;
+        std::swap(a, b);
     }
-    // Radix sort by bytes, least significant first. Bytes that are the same everywhere are skipped. Counted from the least, keys have
-    // fewer others if all lie near 0 on both sides: their first bytes are neighbours.
-    using Count = decltype(Pair<K>::index);
-    K least = a[0].key, most = least, differ = 0;
+    // `a` holds the result now. It is the caller's memory after an even number of passes.
+    int passes = 0;
+    for (int64_t run = 16; run < n; run *= 2) ++passes;
+    if (passes % 2) memcpy(static_cast<void*>(b), a, static_cast<size_t>(n) * sizeof(Pair<K>));
+}
+
+// What keys are counted from, and by how many bytes they then differ. Counted from the least they have fewer if all lie near 0 on both
+// sides: their first bytes are neighbours.
+template <class K> K find_base(const K* keys, int64_t n, int& used) {
+    constexpr int digits = sizeof(K);
+    K least = keys[0], most = least, differ = 0;
     const K first = least;
     int64_t seen = 0;
     in_pieces(n, [&](int64_t begin, int64_t end) {
         for (; seen == begin && begin < end; ++begin, ++seen) {
-            const K key = a[begin].key;
+            const K key = keys[begin];
             if ((key >> 8 * (digits - 1)) - (first >> 8 * (digits - 1)) + 1 > 2) return;
             least = std::min(least, key), most = std::max(most, key), differ |= key ^ first;
         }
     });
-    int used = digits;
-    K base = 0;
-    if (seen == n) {
-        int passes = 0, fewer = 0;
-        used = 0;
-        for (int d = 0; d < digits; ++d) {
-            if (differ >> 8 * d & 255) ++passes, used = d + 1;
-            if ((most - least) >> 8 * d) ++fewer;
-        }
-        if (fewer < passes) base = least, used = fewer;
+    used = digits;
+    if (seen != n) return 0;
+    int passes = 0, fewer = 0;
+    used = 0;
+    for (int d = 0; d < digits; ++d) {
+        if (differ >> 8 * d & 255) ++passes, used = d + 1;
+        if ((most - least) >> 8 * d) ++fewer;
     }
+    if (fewer >= passes) return 0;
+    used = fewer;
+    return least;
+}
+
+// Radix sort by bytes, least significant first. Bytes that are the same everywhere are skipped. The first pass makes pairs of the keys,
+// which may lie in `b`, and the last one
+// makes elements of them.
+template <class K> [[gnu::noinline]] void sort_keys(const K* keys, int used, Pair<K>* a, Pair<K>* b, int64_t n, const Sorted& to) {
+    using Count = decltype(Pair<K>::index);
+    constexpr int digits = sizeof(K);
     Scratch<Count> counts(256 * digits);
     std::fill_n(counts.data, 256 * used, Count{0});
     in_pieces(n, [=, &counts](int64_t begin, int64_t end) {
         Count* count = counts.data;
         for (int64_t i = begin; i < end; ++i) {
-            const K key = a[i].key -= base;
-            for (int d = 0; d < used; ++d) ++count[d * 256 + static_cast<int64_t>((key >> (8 * d)) & 255)];
+            const K key = keys[i];
+#pragma GCC unroll 8
+            for (int d = 0; d < digits && d < used; ++d) ++count[d * 256 + static_cast<int64_t>((key >> (8 * d)) & 255)];
         }
     });
-    Pair<K>* source = a;
-    Pair<K>* target = b;
+    int passes = 0, shift[digits];
+    Count* next[digits];
     for (int d = 0; d < used; ++d) {
         Count* count = counts.data + d * 256;
-        if (static_cast<int64_t>(count[(source[0].key >> (8 * d)) & 255]) == n) continue;
+        if (static_cast<int64_t>(count[(keys[0] >> (8 * d)) & 255]) == n) continue;
         Count total = 0;
         for (int v = 0; v < 256; ++v) {
             Count here = count[v];
             count[v] = total;
             total += here;
         }
-        deal(source, target, n, count, 8 * d);
-        std::swap(source, target);
+        next[passes] = count, shift[passes++] = 8 * d;
     }
-    if (base)
+    if (passes > 1) deal(keys, a, n, next[0], shift[0]);
+    else
         in_pieces(n, [=](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) a[i] = {source[i].key + base, source[i].index};
+            for (int64_t i = begin; i < end; ++i) a[i] = pair_at<Pair<K>>(keys, i);
         });
-    else if (source != a) memcpy(static_cast<void*>(a), source, static_cast<size_t>(n) * sizeof(Pair<K>));
+    for (int pass = 1; pass + 1 < passes; ++pass, std::swap(a, b)) deal(a, b, n, next[pass], shift[pass]);
+    if (passes > 1 && n > 1 << 18) { // past the second cache to write elements and places here and there takes longer
+        deal(a, b, n, next[passes - 1], shift[passes - 1]);
+        a = b, passes = 0;
+    }
+    put_elements(to, a, n, passes ? next[passes - 1] : nullptr, passes ? shift[passes - 1] : 0);
 }
 
 // Calls f(position of the row's first element, number of the row) for every row; the number runs over [outer, inner].
@@ -241,54 +299,54 @@ void fill_pairs(const Keys<K>& keys, const void* row, int64_t step, int64_t coun
     });
 }
 
-// The elements of sorted pairs, `step` apart, from their keys. Keys forget the sign of a zero and which nan it was: these are in `kept`.
-template <class K>
-void put_elements(const Keys<K>& keys, const Pair<K>* pairs, K flip, const void* kept, void* to, int64_t step, int64_t count) {
-    by_size(keys.bytes, [&](auto unit) {
-        using T = decltype(unit);
-        if constexpr (sizeof(T) <= sizeof(K)) {
-            T* out = static_cast<T*>(to);
-            constexpr K sign = K{1} << (8 * sizeof(T) - 1);
-            if (!keys.floating) {
-                if (keys.is_signed) flip ^= K{1} << (8 * sizeof(K) - 1); // narrower elements lose it
-                for (int64_t i = 0; i < count; ++i) out[i * step] = static_cast<T>(pairs[i].key ^ flip);
-                return;
-            }
-            for (int64_t i = 0; i < count; ++i) {
-                const K key = pairs[i].key ^ flip;
-                if (key == sign || keys.is_nan(key)) out[i * step] = static_cast<const T*>(kept)[pairs[i].index];
-                else out[i * step] = static_cast<T>(key & sign ? key ^ sign : ~key);
-            }
-        }
-    });
-}
-
 template <class K>
 void run_sort(const Keys<K>& keys, const Rows& rows, const void* input, void* values, int64_t* indices, bool descending) {
     int64_t n = rows.n, inner = rows.inner;
     check_narrow(n, sizeof(K));
-    const bool keeps = values && keys.floating;
-    const K flip = descending ? std::numeric_limits<K>::max() : 0;
+    const K flip = descending ? std::numeric_limits<K>::max() : 0, sign = K{keys.is_signed} << (8 * sizeof(K) - 1);
     for_rows(rows, n * 8, [&](int64_t begin, int64_t end, auto place) {
         Scratch<Pair<K>> pairs(n), spare(n);
-        Scratch<char> kept(keeps ? n * static_cast<int64_t>(keys.bytes) : 0);
         for (int64_t row = begin; row < end; ++row) {
             int64_t base = place(row);
             const void* from = at(input, base, keys.bytes);
-            fill_pairs(keys, from, inner, n, descending, reinterpret_cast<K*>(spare.data), pairs.data);
-            if (keeps)
-                in_pieces(n, [&](int64_t first, int64_t last) {
-                    move_elements(keys.bytes, at(kept.data, first, keys.bytes), 1, from, inner, last - first,
-                                  [&](int64_t i) { return first + i; });
-                });
-            sort_pairs(pairs.data, spare.data, n);
+            Sorted to{values ? at(values, base, keys.bytes) : nullptr,
+                      indices ? indices + base : nullptr,
+                      inner,
+                      keys.bytes,
+                      keys.floating,
+                      from,
+                      0,
+                      static_cast<K>(flip ^ sign)};
+            K* key = reinterpret_cast<K*>(spare.data);
+            if (n < (sizeof(K) == 4 ? 80 : 256)) {
+                fill_pairs(keys, from, inner, n, descending, key, pairs.data);
+                sort_pairs(pairs.data, spare.data, n);
+                put_elements(to, pairs.data, n, static_cast<decltype(pairs.data->index)*>(nullptr), 0);
+                continue;
+            }
             in_pieces(n, [&](int64_t first, int64_t last) {
-                if (values)
-                    put_elements(keys, pairs.data + first, flip, kept.data, at(values, base + first * inner, keys.bytes), inner,
-                                 last - first);
-                if (indices)
-                    for (int64_t i = first; i < last; ++i) indices[base + i * inner] = static_cast<int64_t>(pairs[i].index);
+                keys.read(at(from, first * inner, keys.bytes), inner, last - first, key + first);
+                for (int64_t i = first; descending && i < last; ++i) key[i] ^= flip;
             });
+            int used;
+            K least = find_base(key, n, used);
+            if (sizeof(K) == 8 && used <= 4 && n <= static_cast<int64_t>(UINT32_MAX)) { // half the memory
+                if (!least) least = key[0] & ~static_cast<K>(UINT32_MAX);
+                uint32_t* narrow = reinterpret_cast<uint32_t*>(key + n);
+                in_pieces(n, [=](int64_t first, int64_t last) {
+                    for (int64_t i = first; i < last; ++i) narrow[i] = static_cast<uint32_t>(key[i] - least);
+                });
+                to.base = least;
+                sort_keys(narrow, used, reinterpret_cast<Pair<uint32_t>*>(pairs.data), reinterpret_cast<Pair<uint32_t>*>(spare.data), n,
+                          to);
+                continue;
+            }
+            if (least)
+                in_pieces(n, [=](int64_t first, int64_t last) {
+                    for (int64_t i = first; i < last; ++i) key[i] -= least;
+                });
+            to.base = least;
+            sort_keys(key, used, pairs.data, spare.data, n, to);
         }
     });
 }

@@ -15,7 +15,7 @@ struct Rows {
     int64_t outer, n, inner;
 };
 
-/// Stable. `values` and `indices` have the input's shape; either may be null. `values` may be the input.
+/// Stable. `values` and `indices` have the input's shape; either may be null. `values` is not the input.
 void sort(const Rows& rows, const void* input, void* values, int64_t* indices, bool descending);
 /// `values` and `indices` are [outer, k, inner].
 void topk(const Rows& rows, const void* input, int64_t k, bool largest, bool sorted, void* values, int64_t* indices);
