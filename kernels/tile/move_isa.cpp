@@ -297,7 +297,7 @@ void copy_bytes(void* target, const void* source, int64_t bytes) {
         store(to, a), store(to + width, b), store(to + 2 * width, c), store(to + 3 * width, d);
     }
     for (; end - from >= width; from += width, to += width) store(to, load<W>(from));
-    store(last_to, last);
+    if (from != end) store(last_to, last);
 }
 
 void copy_past_cache(void* target, const void* source, int64_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "kernels/isa.h"
 #include "kernels/library/dtype_switch.h"
 #include "kernels/tile/move.h"
 #include "runtime/threads.h"
@@ -23,11 +24,13 @@ struct Run {
     }
 };
 
-/// Elements begin to end of a row, one by one.
-using Edge = void (*)(char* to, const char* row, const int64_t* from, int64_t begin, int64_t end);
-template <class T> void copy_edge(char* to, const char* row, const int64_t* from, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++)
+/// The elements of a row outside its run, one by one.
+using Edges = void (*)(char* to, const char* row, const int64_t* from, const Run& run, int64_t n);
+template <class T> void copy_edges(char* to, const char* row, const int64_t* from, const Run& run, int64_t n) {
+    for (int64_t i = run.first ? 0 : run.end; i < n; i++) {
         std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), row + from[i] * static_cast<int64_t>(sizeof(T)), sizeof(T));
+        if (i + 1 == run.first) i = run.end - 1;
+    }
 }
 
 /// Calls each(row, where the row that it reads begins) for rows [begin, end) of the padded planes.
@@ -47,15 +50,15 @@ void pad(const Pads& p, int item, const void* in, void* out) {
     const int64_t n = p.to[2], row_bytes = n * item;
     const int64_t* from = p.from[2];
     const Run run(from, n);
-    Edge edge = nullptr;
-    by_size(static_cast<size_t>(item), [&](auto unit) { edge = copy_edge<decltype(unit)>; });
+    Edges edges = nullptr;
+    by_size(static_cast<size_t>(item), [&](auto unit) { edges = copy_edges<decltype(unit)>; });
+    const auto copy = KINDLING_OF_ISA(copy_bytes);
     parallel_for(0, p.planes * p.to[0] * p.to[1], 1 + parallel_bytes / row_bytes, [&](int64_t begin, int64_t end) {
         each_row(p, begin, end, [&](int64_t r, int64_t read) {
             const char* row = static_cast<const char*>(in) + read * item;
             char* to = static_cast<char*>(out) + r * row_bytes;
-            edge(to, row, from, 0, run.first);
-            copy_bytes(to + run.first * item, row + from[run.first] * item, (run.end - run.first) * item);
-            edge(to, row, from, run.end, n);
+            copy(to + run.first * item, row + from[run.first] * item, (run.end - run.first) * item);
+            edges(to, row, from, run, n);
         });
     });
 }
