@@ -80,31 +80,36 @@ library::Attention problem_of(const Attention& a, DType wide, const Array& q, co
             a.narrow};
 }
 
-/// What the sums and maxima of bags go by.
-void reads_bags(KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count) {
+/// What the sums and maxima of bags go by: `bags` are their offsets, or those of the indices.
+void reads_bags(KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags) {
     KINDLING_CHECK(Runtime, weight.dim() == 2 && is_floating(weight.dtype()) && !is_float8(weight.dtype()),
                    "embedding_bag: the table must be a matrix of floating numbers");
-    KINDLING_CHECK(Runtime,
-                   indices.dtype() == DType::Int64 && bags.dtype() == DType::Int64 && indices.dim() == 1 &&
-                       bags.numel() == indices.numel() && count >= 0,
-                   "embedding_bag: indices and bags must be vectors of one length, of int64");
+    KINDLING_CHECK(Runtime, indices.dtype() == DType::Int64 && bags.dtype() == DType::Int64 && indices.dim() == 1 && bags.dim() == 1,
+                   "embedding_bag: indices and bags must be vectors of int64");
     for (const Tensor* each : {&weight, &indices, &bags}) call.reads(*each);
     call.costs(16 * indices.numel() * weight.size(1));
     call.runs_if_empty(); // values are checked all the same
 }
-/// Memory is written where `bag` says, and read where `row` does. `counted`: all rows are, so the error says which one is wrong.
-void check_bags(const int64_t* bag, const int64_t* row, int64_t n, int64_t count, int64_t rows, bool counted) {
-    bool ascend = !n || (bag[0] >= -1 && bag[n - 1] < count);
-    for (int64_t i = 1; i < n; i++) ascend &= bag[i] >= bag[i - 1];
-    KINDLING_CHECK(Runtime, ascend, "embedding_bag: bags must ascend and be less than %ld", count);
+/// `counted`: all rows are, so the error says which one is wrong.
+void check_rows(const int64_t* row, int64_t n, int64_t rows, bool counted) {
     const int64_t* wrong = library::find_outside(row, n, rows);
     KINDLING_CHECK(Runtime, !wrong || counted, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %ld", *wrong);
     KINDLING_CHECK(Runtime, !wrong, "Index %ld of input takes value %ld which is not in the valid range [0, %ld)", wrong - row, *wrong,
                    rows);
 }
-void check_bags(const Tensor& bags, const Tensor& indices, int64_t count, int64_t rows, bool counted) {
-    const Tensor bag = contiguous(bags), row = contiguous(indices);
-    check_bags(bag.data_ptr<int64_t>(), row.data_ptr<int64_t>(), row.numel(), count, rows, counted);
+void check_rows(const Tensor& indices, int64_t rows, bool counted) {
+    const Tensor row = contiguous(indices);
+    check_rows(row.data_ptr<int64_t>(), row.numel(), rows, counted);
+}
+/// Memory is written where `bag` says.
+void check_bags(const int64_t* bag, int64_t n, int64_t count) {
+    bool ascend = !n || (bag[0] >= -1 && bag[n - 1] < count);
+    for (int64_t i = 1; i < n; i++) ascend &= bag[i] >= bag[i - 1];
+    KINDLING_CHECK(Runtime, ascend, "embedding_bag: bags must ascend and be less than %ld", count);
+}
+/// For each index the row of its bag.
+Tensor of_bags(const Tensor& rows, const Tensor& offsets, const Tensor& indices) {
+    return index_select(rows, 0, std::get<0>(_bags_of(offsets, indices, -1)));
 }
 /// A row of a table of a half type as floats.
 void widen_row(const Array& table, int64_t row, float* to) {
@@ -320,19 +325,19 @@ OPERATORS(embedding) {
                 }
             }),
     });
-    declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor bags, int count, Tensor? per_sample_weights, "
+    declare("_embedding_bag_sum(Tensor weight, Tensor indices, Tensor offsets, Tensor? per_sample_weights, "
             "int padding_idx, bool sparse, bool scale_grad_by_freq) -> Tensor")({
-        doc("Sums of table rows: row i of the result adds the rows whose bag is i; the bags ascend"),
-        raises_by_value(GIVEN(IntList weight_sizes, Tensor indices, Tensor bags, int64_t count, int64_t padding_idx) {
-            check_bags(bags, indices, count, weight_sizes[0], padding_idx < 0);
-        }),
+        doc("Sums of table rows over bags that start at the offsets"),
+        raises_by_value(
+            GIVEN(IntList weight_sizes, Tensor indices, int64_t padding_idx) { check_rows(indices, weight_sizes[0], padding_idx < 0); }),
         in(space::Hidden),
         no_out(),
         kernel(
-            [](KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, int64_t count,
-               const Tensor& per_sample_weights, int64_t padding_idx, bool, bool) {
+            [](KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& offsets, const Tensor& per_sample_weights,
+               int64_t padding_idx, bool, bool) {
                 const DType wide = value_type(weight.dtype());
-                reads_bags(call, weight, indices, bags, count);
+                const int64_t count = offsets.numel();
+                reads_bags(call, weight, indices, offsets);
                 KINDLING_CHECK(Runtime, !per_sample_weights.defined() || per_sample_weights.numel() == indices.numel(),
                                "embedding_bag: as many weights as indices");
                 call.reads(per_sample_weights, wide);
@@ -342,46 +347,43 @@ OPERATORS(embedding) {
                 call.gives({count, weight.size(1)}, weight.dtype()).computed_in(wide);
                 return padding_idx;
             },
-            [](int64_t padding_idx, const Array& weight, const Array& indices, const Array& bags, const Array& per_sample_weights,
+            [](int64_t padding_idx, const Array& weight, const Array& indices, const Array& offsets, const Array& per_sample_weights,
                const Array& result, Workspace room) {
                 const int64_t n = indices.numel(), width = weight.size(1), count = result.size(0);
-                check_bags(bags.data_ptr<int64_t>(), indices.data_ptr<int64_t>(), n, count, weight.size(0), padding_idx < 0);
-                const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>();
+                const bool all = padding_idx < 0;
+                const auto *row = indices.data_ptr<int64_t>(), *offset = offsets.data_ptr<int64_t>();
+                check_rows(row, n, weight.size(0), all);
                 // A sparse matrix of bags by rows times the table. Half types are summed as floats.
                 const DType wide = result.dtype();
                 const size_t item = item_size(wide);
-                int64_t *column = room.as<int64_t>(), *start = column + n, filled = 0;
-                std::fill(start, start + count + 1, 0);
+                int64_t *column = room.as<int64_t>(), *start = column + n, filled = all ? n : 0;
                 auto* factors = reinterpret_cast<char*>(start + count + 1);
-                if (wide == DType::Float64) std::fill_n(reinterpret_cast<double*>(factors), n, 1);
-                else std::fill_n(reinterpret_cast<float*>(factors), n, 1);
-                if (n && bag[0] >= 0 && padding_idx < 0) { // all count
-                    std::copy_n(row, filled = n, column);
-                    for (int64_t i = 0; i < n; i++) start[bag[i] + 1] = i + 1;
-                    if (per_sample_weights.defined()) std::memcpy(factors, per_sample_weights.data(), static_cast<size_t>(n) * item);
+                const bool weighted = per_sample_weights.defined();
+                if (weighted) std::memcpy(factors, per_sample_weights.data(), static_cast<size_t>(n) * item);
+                for (int64_t bag = 0, begin = 0, end; bag <= count; bag++, begin = end) { // what ends where this bag begins
+                    end = bag < count ? std::clamp(offset[bag], begin, n) : n;
+                    for (int64_t i = begin; bag && i < end && !all; i++) {
+                        if (row[i] == padding_idx) continue;
+                        if (weighted)
+                            std::memmove(factors + static_cast<size_t>(filled) * item, factors + static_cast<size_t>(i) * item, item);
+                        column[filled++] = row[i];
+                    }
+                    start[bag] = all ? end : filled;
                 }
-                for (int64_t i = filled; i < n; i++) {
-                    if (bag[i] < 0 || row[i] == padding_idx) continue;
-                    if (per_sample_weights.defined())
-                        std::memcpy(factors + static_cast<size_t>(filled) * item,
-                                    per_sample_weights.data_ptr<char>() + static_cast<size_t>(i) * item, item);
-                    column[filled++] = row[i];
-                    start[bag[i] + 1] = filled;
-                }
-                for (int64_t i = 1; i <= count; i++) start[i] = std::max(start[i], start[i - 1]);
+                const int64_t* columns = all ? row : column;
                 const void* table = weight.data();
                 if (wide != weight.dtype()) {
                     auto* rows = reinterpret_cast<float*>(factors) + n;
-                    for (int64_t i = 0; i < filled; i++) widen_row(weight, std::exchange(column[i], i), rows + i * width);
-                    table = rows;
+                    for (int64_t i = 0; i < filled; i++) widen_row(weight, columns[i], rows + i * width), column[i] = i;
+                    table = rows, columns = column;
                 }
-                library::sparse_times_strided(wide, count, start, column, factors, table, width, result.data());
+                library::sparse_times_strided(wide, count, start, columns, weighted ? factors : nullptr, table, width, result.data());
             }),
         derivative(
             "weight",
-            GIVEN(Tensor grad, Tensor indices, Tensor bags, Tensor per_sample_weights, IntList weight_sizes, int64_t padding_idx,
+            GIVEN(Tensor grad, Tensor indices, Tensor offsets, Tensor per_sample_weights, IntList weight_sizes, int64_t padding_idx,
                   bool sparse, bool scale_grad_by_freq) {
-                Tensor rows = index_select(grad, 0, bags);
+                Tensor rows = of_bags(grad, offsets, indices);
                 if (per_sample_weights.defined()) rows = mul(rows, unsqueeze(per_sample_weights, 1));
                 if (sparse) return embedding_sparse_backward(rows, indices, weight_sizes[0], padding_idx, scale_grad_by_freq);
                 if (scale_grad_by_freq && indices.numel()) {
@@ -395,8 +397,8 @@ OPERATORS(embedding) {
             }),
         derivative(
             "per_sample_weights",
-            GIVEN(Tensor grad, Tensor weight, Tensor indices, Tensor bags, int64_t padding_idx) {
-                Tensor given = sum(mul(index_select(grad, 0, bags), embedding(weight, indices)), generated::ints<1>());
+            GIVEN(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, int64_t padding_idx) {
+                Tensor given = sum(mul(of_bags(grad, offsets, indices), embedding(weight, indices)), generated::ints<1>());
                 return padding_idx >= 0 ? masked_fill(given, eq(indices, Scalar(padding_idx)), Scalar(0)) : given;
             }),
     });
@@ -404,14 +406,17 @@ OPERATORS(embedding) {
             "int padding_idx) -> (Tensor values, Tensor rows)")({
         doc("Maxima of table rows by bag and the rows they stand in; the first of several. Empty bags have 0"),
         raises_by_value(GIVEN(IntList weight_sizes, Tensor indices, Tensor bags, IntList sizes_sizes) {
-            check_bags(bags, indices, checked_numel(sizes_sizes), weight_sizes[0], false);
+            const Tensor bag = contiguous(bags);
+            check_bags(bag.data_ptr<int64_t>(), bag.numel(), checked_numel(sizes_sizes));
+            check_rows(indices, weight_sizes[0], false);
         }),
         in(space::Hidden),
         no_out(),
         kernel(
             [](KernelCall& call, const Tensor& weight, const Tensor& indices, const Tensor& bags, const Tensor& sizes,
                int64_t padding_idx) {
-                reads_bags(call, weight, indices, bags, sizes.numel());
+                reads_bags(call, weight, indices, bags);
+                KINDLING_CHECK(Runtime, bags.numel() == indices.numel(), "embedding_bag: as many bags as indices");
                 const Sizes shape{sizes.numel(), weight.size(1)};
                 call.gives(shape, weight.dtype()).computed_in(value_type(weight.dtype())).zeroed();
                 call.gives(shape, DType::Int64).zeroed();
@@ -421,8 +426,9 @@ OPERATORS(embedding) {
             [](int64_t padding_idx, const Array& weight, const Array& indices, const Array& bags, const Array& values, const Array& rows,
                Workspace room) {
                 const int64_t n = indices.numel(), width = weight.size(1);
-                check_bags(bags.data_ptr<int64_t>(), indices.data_ptr<int64_t>(), n, values.size(0), weight.size(0), false);
                 const auto *row = indices.data_ptr<int64_t>(), *bag = bags.data_ptr<int64_t>();
+                check_bags(bag, n, values.size(0));
+                check_rows(row, n, weight.size(0), false);
                 const bool narrow = is_half(weight.dtype());
                 const auto find = [&]<class T>(T* value) {
                     int64_t filled = -1; // the bag that has a row already
@@ -489,7 +495,10 @@ OPERATORS(embedding) {
             KINDLING_CHECK(Runtime, !include_last_offset || offsets.numel() >= 1,
                            "include_last_offset: number of offset should be at least 1");
             const int64_t count = offsets.numel() - (include_last_offset ? 1 : 0);
-            Tensor starts = to(reshape(offsets, {-1}), DType::Int64), at = to(reshape(indices, {-1}), DType::Int64);
+            const auto flat = [](const Tensor& t) { // calls cost as much as short sums
+                return t.dim() == 1 && t.dtype() == DType::Int64 ? t : to(reshape(t, {-1}), DType::Int64);
+            };
+            Tensor starts = flat(offsets), at = flat(indices);
             if (starts.numel() && !unread) {
                 const int64_t first = select(starts, 0, 0).item<int64_t>(), last = select(starts, 0, -1).item<int64_t>();
                 KINDLING_CHECK(
@@ -500,20 +509,21 @@ OPERATORS(embedding) {
                                "offsets[-1] can not be greater than input's length, but got offsets[-1] of %ld and input's length of %ld",
                                last, indices.numel());
             }
-            auto [bags, sizes] = _bags_of(narrow(starts, 0, 0, count), at, padding_idx);
+            if (include_last_offset) starts = narrow(starts, 0, 0, count);
+            // Of sums PyTorch tells neither the sizes nor, where it has a kernel of its own for the table, the bags.
+            const bool told = mode || weight.dtype() == DType::Float64 || padding_idx >= 0 || weight.strides()[1] != 1;
+            Tensor bags = empty({0}, places), sizes;
+            if (told) std::tie(bags, sizes) = _bags_of(starts, at, padding_idx);
             if (mode == 2) {
                 auto [values, rows] = _embedding_bag_max(weight, at, bags, sizes, padding_idx);
                 return std::tuple<Tensor, Tensor, Tensor, Tensor>(values, to(bags, places), to(sizes, places), to(rows, places));
             }
-            Tensor result = _embedding_bag_sum(weight, at, bags, count, per_sample_weights, padding_idx, sparse, scale_grad_by_freq);
+            Tensor result = _embedding_bag_sum(weight, at, starts, per_sample_weights, padding_idx, sparse, scale_grad_by_freq);
             if (mode == 1) {
                 result = div(result, unsqueeze(to(clamp_min(sizes, Scalar(1)), weight.dtype()), 1));
                 return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, to(bags, places), to(sizes, places), to(clone(sizes), places));
             }
-            // Of sums PyTorch tells neither the sizes nor, where it has a kernel of its own for the table, the bags.
-            const bool told = weight.dtype() == DType::Float64 || padding_idx >= 0 || weight.strides()[1] != 1;
-            return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, told ? to(bags, places) : empty({0}, places), zeros({count}, places),
-                                                              zeros({count}, places));
+            return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, to(bags, places), zeros({count}, places), zeros({count}, places));
         }),
     });
     declare("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
@@ -527,7 +537,7 @@ OPERATORS(embedding) {
                        bool sparse, const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
             auto [result, bags, sizes, rows] = _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
                                                               per_sample_weights, include_last_offset, padding_idx);
-            if (mode == 0)
+            if (mode == 0 && offsets.sizes() != sizes.sizes())
                 sizes = zeros(offsets.sizes(), sizes.dtype()),
                 rows = clone(sizes); // the shape of the offsets here, also where the last of them begins no bag
             return std::tuple<Tensor, Tensor, Tensor, Tensor>(result, bags, sizes, rows);

@@ -14,7 +14,14 @@ namespace {
 template <class T>
 void multiply(void (*run)(const SparseRows<T>&, int64_t, int64_t), int64_t rows, const int64_t* starts, const int64_t* columns,
               const void* values, const void* right, int64_t width, void* result) {
-    const SparseRows<T> given{starts, columns, static_cast<const T*>(values), static_cast<const T*>(right), width, static_cast<T*>(result)};
+    static constexpr T one = 1;
+    const SparseRows<T> given{starts,
+                              columns,
+                              values ? static_cast<const T*>(values) : &one,
+                              values ? -1 : 0,
+                              static_cast<const T*>(right),
+                              width,
+                              static_cast<T*>(result)};
     const int64_t work = starts[rows] * width;
     parallel_for(0, rows, std::max<int64_t>(rows * 65536 / std::max<int64_t>(work, 1), 1),
                  [&](int64_t first, int64_t last) { run(given, first, last); });

@@ -8,7 +8,7 @@ namespace kindling::library {
 
 /// result (rows x width) = the sparse matrix, whose row r has the elements [starts[r], starts[r + 1]), times `right`,
 /// whose rows have `width` contiguous elements. float32 or float64. Each sum is in order, fused where the processor has
-/// that.
+/// that. No values: all are 1.
 void sparse_times_strided(DType dtype, int64_t rows, const int64_t* starts, const int64_t* columns, const void* values, const void* right,
                           int64_t width, void* result);
 

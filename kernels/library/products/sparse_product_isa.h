@@ -10,6 +10,7 @@ template <class T> struct SparseRows {
     const int64_t* starts;
     const int64_t* columns;
     const T* values;
+    int64_t different; // -1, or 0 if they are one number
     const T* right;
     int64_t width;
     T* result;
