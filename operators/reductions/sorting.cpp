@@ -596,7 +596,8 @@ OPERATORS(sorting) {
             // In the elements' dtype, rounded after each step, as PyTorch does: that decides which side of an edge an element is on.
             auto held = [&](double value) { return full({}, Scalar(value), self.dtype()); };
             Tensor x = reshape(self, {-1}), first = held(low), last = held(high);
-            x = masked_select(x, logical_and(ge(x, first), le(x, last)));
+            if (min_.to_double() != max_.to_double()) // else no element is outside
+                x = masked_select(x, logical_and(ge(x, first), le(x, last)));
             Tensor place = alone ? full({x.numel()}, Scalar(bins / 2), DType::Int64)
                                  : clamp(to(div(mul(sub(x, first), held(static_cast<double>(bins))), sub(last, first)), DType::Int64),
                                          Scalar(0), Scalar(bins - 1));
