@@ -228,7 +228,10 @@ using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 /// the same `dims`, so the two sums in the input's gradient are the gradients of weight and bias.
 Gradients through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight,
                         const Sizes& dims) {
-    auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, dims, true);
+    // Images of a block of sums and more are summed one by one first: such rows lie in one piece, and are read where they are.
+    const bool images = x.dim() > 2 && x.is_contiguous() && x.size(0) > 1 && x.stride(1) >= 256;
+    auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, IntList(dims.data() + images, dims.size() - images), true);
+    if (images) gw = sum(gw, IntList({0})), gb = sum(gb, IntList({0}));
     Tensor share = number(static_cast<double>(gw.numel()) / static_cast<double>(std::max<int64_t>(x.numel(), 1)));
     Tensor scale = weight.defined() ? mul(rstd, weight) : rstd, shared = mul(scale, share);
     Tensor gi = _normalized_input_gradient(grad, x, scale, mul(along(gb, x.dim(), 1), shared), mean_,

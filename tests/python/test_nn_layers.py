@@ -267,19 +267,20 @@ def test_cross_entropy_of_images_has_gradients(shape, target, smoothing, reducti
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("size", [(9, 9), (17, 16)])
 @pytest.mark.parametrize("channels_last", [False, True])
-def test_batch_norm_trains_on_large_images(dtype, channels_last):
+def test_batch_norm_trains_on_large_images(dtype, channels_last, size):
     found = []
     for torch in (reference, kindling):
-        x = torch.linspace(-3, 5, 16 * 32 * 9 * 9).sin().reshape(16, 32, 9, 9).to(getattr(torch, dtype))
+        x = torch.linspace(-3, 5, 16 * 32 * size[0] * size[1]).sin().reshape(16, 32, *size).to(getattr(torch, dtype))
         if channels_last:
             x = x.contiguous(memory_format=torch.channels_last)
         x.requires_grad_()
-        weight = torch.linspace(0.5, 2, 32).to(x.dtype)
-        y = torch.nn.functional.batch_norm(x, None, None, weight, weight, True)
+        weight, bias = (torch.linspace(0.5, last, 32).to(x.dtype).requires_grad_() for last in (2, 3))
+        y = torch.nn.functional.batch_norm(x, None, None, weight, bias, True)
         factor = torch.linspace(0, 70, x.numel()).cos().reshape(x.shape)
-        grad, = torch.autograd.grad((y.float() * factor).sum(), x)
-        found.append((y.stride(), grad.stride(), y.dtype, y.float().tolist(), grad.float().tolist()))
+        grad, *others = torch.autograd.grad((y.float() * factor).sum(), (x, weight, bias))
+        found.append((y.stride(), grad.stride(), y.dtype, *(each.float().tolist() for each in (y, grad, *(each / each.abs().max() for each in others)))))
     assert found[0][:2] == found[1][:2] and str(found[0][2]) == str(found[1][2]).replace("kindling", "torch")
     near = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 4e-2}[dtype]
     for theirs, ours in zip(found[0][3:], found[1][3:], strict=True):
