@@ -97,6 +97,26 @@ template <class To, class From> void cast(void* out, const void* a, const void*,
 }
 /// To 8 or 16 bits by way of 64, whose lowest count. Numbers that fit 32 bits are quicker.
 template <class To, class From> void cast_short(void* out, const void* a, const void*, const void*, int64_t n, unsigned) {
+#if defined(__AVX512F__)
+    using V = Vec<int32_t, 16>;
+    auto* to = static_cast<To*>(out);
+    const auto* from = static_cast<const From*>(a);
+    while (n > 0) {
+        for (; n >= 16; n -= 16, to += 16, from += 16) {
+            V words;
+            if constexpr (sizeof(From) == 4) words = convert<int32_t>(load<Vec<From, 16>>(from));
+            else
+                words = bit_cast<V>(_mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvttpd_epi32(_mm512_loadu_pd(from))),
+                                                       _mm512_cvttpd_epi32(_mm512_loadu_pd(from + 8)), 1));
+            if (_mm512_cmpeq_epi32_mask(bit_cast<__m512i>(words), _mm512_set1_epi32(INT32_MIN))) [[unlikely]]
+                break;
+            store(to, convert<To>(words));
+        }
+        // One by one what does not fit, and the rest.
+        for (const auto* end = from + (n < 16 ? n : 16); from < end; n--) *to++ = static_cast<To>(static_cast<int64_t>(*from++));
+    }
+    clear_upper_halves();
+#else
     const auto rest = [](void* to, const void* from, int64_t left) {
         loop1<To, From>(
             [](auto x) {
@@ -108,7 +128,7 @@ template <class To, class From> void cast_short(void* out, const void* a, const 
             },
             to, from, left);
     };
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX2__)
     if constexpr (sizeof(To) == 1) {
         using V = Vec<int32_t, 8>;
         return many_bytes<From, V>(
@@ -131,6 +151,7 @@ template <class To, class From> void cast_short(void* out, const void* a, const 
     }
 #endif
     rest(out, a, n);
+#endif
 }
 template <class From> TileFunction find_short(DType to) {
     if (category(to) >= 2 || item_size(to) > 2) return nullptr;

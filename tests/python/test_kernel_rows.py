@@ -751,3 +751,13 @@ def test_running_extremes_of_one_line_and_of_many(name):
                 want, got = getattr(line, name)(line.shape.index(n)), getattr(given(line), name)(line.shape.index(n))
                 np.testing.assert_array_equal(got[0].numpy(), want[0].numpy())
                 np.testing.assert_array_equal(got[1].numpy(), want[1].numpy())
+
+
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16"])
+def test_casts_to_short_integers_keep_the_lowest_bits(source, target):
+    drawn = np.random.default_rng(0)
+    for n, large in itertools.product((1, 15, 16, 33, 100, 5000), (0, 1, 3, 100)):
+        x = (drawn.standard_normal(n) * 300).astype(source)
+        x[drawn.integers(n, size=large)] = drawn.choice(np.array([3e9, -3e9, 1e15, -1e15, 2147483648.0, -2147483648.0, -0.0], dtype=source), large)
+        assert (k.from_numpy(x).to(getattr(k, target)).numpy() == x.astype("int64").astype(target)).all()
