@@ -605,10 +605,10 @@ template <class V> KINDLING_INLINE V hypot_for_float(const V& x, const V& y) {
     V result = square_root(mul_add(x, x, y * y));
     return choose((absolute(x) == infinity) | (absolute(y) == infinity), all<V>(infinity), result);
 }
-/// The inverse of log(1 + e^(-distance scale)).
+/// log(1 + e^(-|distance| scale)) times `inverse`. Nothing where that is no number: an infinity less itself.
 template <class V> KINDLING_INLINE V softplus_for_float(const V& distance, double scale, double inverse) {
-    V power = exp_for_float(at_least(V(distance * -scale), -200.0));
-    V s = power * inverse_for_float(V(2.0 + power)), z = s * s;
+    V power = exp_for_float(greater(V(from_bits<V>(bits_of(distance) | sign_bit<V>) * scale), all<V>(-200.0)));
+    V s = power / (2.0 + power), z = s * s; // in one step: what follows waits for it
     return mul_add(s * z, fused(z, coefficients::log1p_for_float), s + s) * inverse;
 }
 template <class V> __attribute__((noinline)) V whole_logaddexp(V x, V y) { return logaddexp(x, y); }
@@ -616,10 +616,10 @@ template <class V> __attribute__((noinline)) V whole_logaddexp2(V x, V y) { retu
 /// `whole` computes the lanes in which the two terms cancel: near 0 too few bits would be left.
 template <class V> KINDLING_INLINE V logaddexp_for_float(const V& x, const V& y, double scale, double inverse, V (*whole)(V, V)) {
     V large = choose((x > y) | (x != x), x, y);
-    V result = large + softplus_for_float(absolute(x - y), scale, inverse);
+    V result = large + softplus_for_float(x - y, scale, inverse);
     auto cancels = absolute(result) < 0.001 * absolute(large);
     if (anywhere(cancels)) result = choose(cancels, whole(x, y), result);
-    return choose((x == y) & (absolute(x) == infinity), x, result);
+    return result;
 }
 template <class V> KINDLING_INLINE V logaddexp_for_float(const V& x, const V& y) {
     return logaddexp_for_float(x, y, 1.0, 1.0, whole_logaddexp<V>);
