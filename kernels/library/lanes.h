@@ -10,11 +10,14 @@ template <class T>
 using Lane = kindling::KINDLING_ISA_NAMESPACE::Vec<T, kindling::KINDLING_ISA_NAMESPACE::width / static_cast<int>(sizeof(T))>;
 template <class T> constexpr int64_t lanes = kindling::KINDLING_ISA_NAMESPACE::width / static_cast<int64_t>(sizeof(T));
 
+template <class T> [[gnu::noinline]] void repeat_first(T* to, int64_t size, int64_t count) {
+    for (; count < lanes<T>; ++count)
+        for (int64_t e = 0; e < size; ++e) to[e * lanes<T> + count] = to[e * lanes<T>];
+}
 /// `count` matrices of `size` numbers, `step` apart, go to lanes. Unused lanes repeat the first matrix.
 template <class T> void gather_lanes(T* to, const T* from, int64_t step, int64_t size, int64_t count) {
     turn(to, lanes<T>, from, step, count, size);
-    for (int64_t e = 0; count < lanes<T> && e < size; ++e)
-        for (int64_t l = count; l < lanes<T>; ++l) to[e * lanes<T> + l] = to[e * lanes<T>];
+    repeat_first(to, size, count);
 }
 template <class T> void scatter_lanes(T* to, int64_t step, const T* from, int64_t size, int64_t count) {
     turn(to, step, from, lanes<T>, size, count);

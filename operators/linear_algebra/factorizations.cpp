@@ -135,7 +135,7 @@ Sides lu_solved(KernelCall& call, const Tensor& LU, const Tensor& pivots, const 
     // where A^H is then meant.
     KernelCall::Result& X = call.gives_copy(B, with(batch, {B.size(-2), B.size(-1)}));
     if (left) X.by_columns();
-    X.copied_on_the_way(left && library::lapack::solves_large(B.dtype(), n, B.size(-1)));
+    X.copied_on_the_way(left && library::lapack::solves_rows(B.dtype(), n, B.size(-1)));
     call.reads_by_columns(expand(LU, with(batch, {n, n})));
     call.reads(expand(pivots, with(batch, {n})));
     call.costs(checked_numel(X.sizes) * n);
@@ -423,7 +423,7 @@ OPERATORS(factorizations) {
                 need_matrix(A, "torch.lu_factor");
                 need_kernel(A, "lu_cpu");
                 KINDLING_CHECK(Runtime, pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
-                call.gives_copy(A).by_columns().copied_on_the_way(lapack::factors_rows(A.dtype(), A.size(-1)));
+                call.gives_copy(A).by_columns().copied_on_the_way(lapack::factors_rows(A.dtype(), A.size(-2), A.size(-1)));
                 call.gives(with(batch_of(A), {eye_size(A)}), DType::Int32);
                 give_infos(call, A);
                 costs(call, A);

@@ -152,7 +152,7 @@ OPERATORS(solvers) {
             [](KernelCall& call, const Tensor& A, bool check_errors) {
                 need_square(A, "linalg.inv");
                 need_field(A, "linalg.inv");
-                call.gives_copy(A).by_columns().copied_on_the_way(lapack::factors_rows(A.dtype(), A.size(-1)));
+                call.gives_copy(A).by_columns().copied_on_the_way(lapack::factors_rows(A.dtype(), A.size(-2), A.size(-1)));
                 call.gives(batch_of(A), DType::Int32).zeroed();
                 call.needs_workspace(checked_numel(batch_of(A, 1)) * static_cast<int64_t>(sizeof(int32_t)));
                 call.costs(16 * A.numel());

@@ -517,3 +517,26 @@ def test_small_products_in_batches_are_those_alone(m, n, inner, dtype):
                 assert kindling.allclose(together, (a[..., None] * b[:, None]).sum(2), rtol=1e-4, atol=1e-5)
                 out = kindling.empty(count, n, m, dtype=a.dtype).mT
                 assert bits(kindling.bmm(a, b, out=out)) == bits(together)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("batch", [(), (1,), (3,), (13,)])
+@pytest.mark.parametrize("size", [1, 3, 4, 8, 16, 17])
+def test_small_matrices_by_rows_and_by_columns_have_the_same_factors(dtype, batch, size):
+    kindling.manual_seed(size)
+    A, B, wide = (kindling.randn(*batch, size, width, dtype=getattr(kindling, dtype)) for width in (size, 3, size + 2))
+    if batch == (13,):
+        A[5] = 0    # leaves the lanes' usual way
+
+    def by_columns(x):
+        return x.mT.contiguous().mT
+
+    LU, pivots, _ = given = kindling.linalg.lu_factor_ex(A)
+    for ours, turned in ((given, kindling.linalg.lu_factor_ex(by_columns(A))), (kindling.linalg.lu_factor_ex(wide), kindling.linalg.lu_factor_ex(by_columns(wide))),
+                         *([] if batch == (13,) else [([f(A)], [f(by_columns(A))]) for f in (kindling.linalg.inv, kindling.linalg.det)]),
+                         *(([kindling.linalg.lu_solve(LU, pivots, B, adjoint=adjoint)], [kindling.linalg.lu_solve(LU, pivots, by_columns(B), adjoint=adjoint)])
+                           for adjoint in (False, True))):
+        for one, other in zip(ours, turned, strict=True):
+            assert one.contiguous().numpy().tobytes() == other.contiguous().numpy().tobytes()
+    P, L, U = kindling.lu_unpack(LU, pivots)
+    assert kindling.allclose(P @ L @ U, A, atol=1e-4 if dtype == "float32" else 1e-12)

@@ -12,6 +12,7 @@
 #include "kernels/library/factors/small_factors.h"
 #include "kernels/library/factors/triangle.h"
 #include "kernels/library/scratch.h"
+#include "kernels/tile/move.h"
 #include "runtime/threads.h"
 
 namespace kindling::library {
@@ -71,6 +72,14 @@ struct Numbers {
     Numbers(DType dtype, const void* from)
         : data(static_cast<char*>(const_cast<void*>(from))), item(static_cast<int64_t>(item_size(dtype))) {}
     char* at(int64_t i) const { return data + i * item; }
+    const char* if_any(int64_t i) const { return data ? at(i) : nullptr; }
+    /// Matrix i by rows, if there are any and they are taken `so`; or they go to `columns`, and none are left.
+    [[gnu::noinline]] const char* taken(bool so, int64_t m, int64_t n, int64_t i, const Numbers& columns) const {
+        const char* from = if_any(i * m * n);
+        if (!from || so) return from;
+        find_plane_copy(static_cast<int>(item))({columns.at(i * m * n), from, {m, n}, {item, m * item}, {n * item, item}});
+        return nullptr;
+    }
 };
 
 } // namespace
@@ -83,7 +92,9 @@ void keep_triangle(bool upper, int64_t m, int64_t n, int64_t item, void* matrix)
     }
 }
 
-bool factors_rows(DType dtype, int64_t n) { return (dtype == DType::Float32 || dtype == DType::Float64) && n > few_columns; }
+bool factors_rows(DType dtype, int64_t m, int64_t n) {
+    return (dtype == DType::Float32 || dtype == DType::Float64) && (n > few_columns || is_small(dtype, m, n));
+}
 
 void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* matrices, int32_t* pivots, int32_t* infos, const void* rows) {
     const int64_t steps = std::min(m, n);
@@ -91,14 +102,15 @@ void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* matrices,
     each(
         dtype, count, std::max(m, n), m * n * steps,
         [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
-            return answer(infos + i, some, lanes.lu(some, m, n, a.at(i * m * n), pivots + i * steps, room));
+            return answer(infos + i, some, lanes.lu(some, m, n, from.if_any(i * m * n), a.at(i * m * n), pivots + i * steps, room));
         },
-        [&](int64_t i) { infos[i] = getrf(dtype, m, n, a.at(i * m * n), m, pivots + i * steps, rows ? from.at(i * m * n) : nullptr); });
+        [&](int64_t i) {
+            const char* given = from.taken(n > few_columns, m, n, i, a);
+            infos[i] = getrf(dtype, m, n, a.at(i * m * n), m, pivots + i * steps, given);
+        });
 }
 
-bool solves_large(DType dtype, int64_t n, int64_t right) {
-    return solves_triangles(dtype, n, right) && std::max(n, right) > largest_in_lanes;
-}
+bool solves_rows(DType dtype, int64_t n, int64_t right) { return solves_triangles(dtype, n, right) || is_small(dtype, n, right); }
 
 void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* factors, const int32_t* pivots, void* sides,
                const void* rows) {
@@ -106,11 +118,11 @@ void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right,
     each(
         dtype, count, trans == 'N' ? std::max(n, right) : largest_in_lanes + 1, n * n * right,
         [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
-            return lanes.solve(some, n, right, lu.at(i * n * n), pivots + i * n, b.at(i * n * right), room);
+            return lanes.solve(some, n, right, lu.at(i * n * n), pivots + i * n, from.if_any(i * n * right), b.at(i * n * right), room);
         },
         [&](int64_t i) {
-            getrs(dtype, trans, n, right, lu.at(i * n * n), n, pivots + i * n, b.at(i * n * right), n,
-                  rows ? from.at(i * n * right) : nullptr);
+            const char* given = from.taken(solves_triangles(dtype, n, right), n, right, i, b);
+            getrs(dtype, trans, n, right, lu.at(i * n * n), n, pivots + i * n, b.at(i * n * right), n, given);
         });
 }
 
@@ -119,10 +131,10 @@ void invert_all(DType dtype, int64_t count, int64_t n, void* matrices, int32_t* 
     each(
         dtype, count, n, n * n * n,
         [&](const LaneFactors& lanes, int64_t i, int64_t some, void* room) {
-            return answer(infos + i, some, lanes.inverse(some, n, a.at(i * n * n), room));
+            return answer(infos + i, some, lanes.inverse(some, n, from.if_any(i * n * n), a.at(i * n * n), room));
         },
         [&](int64_t i) {
-            infos[i] = getrf(dtype, n, n, a.at(i * n * n), n, pivots + i * n, rows ? from.at(i * n * n) : nullptr);
+            infos[i] = getrf(dtype, n, n, a.at(i * n * n), n, pivots + i * n, from.taken(n > few_columns, n, n, i, a));
             if (!infos[i]) infos[i] = getri(dtype, n, a.at(i * n * n), n, pivots + i * n);
         });
 }

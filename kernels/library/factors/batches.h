@@ -21,13 +21,13 @@ void keep_triangle(bool upper, int64_t m, int64_t n, int64_t item, void* matrix)
 
 /// `rows`: as getrf has it.
 void getrf_all(DType dtype, int64_t count, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* infos, const void* rows = nullptr);
-/// Whether LU of so many columns may be given by rows.
-bool factors_rows(DType dtype, int64_t n);
-/// A matrix of right-hand sides for each matrix. `rows`: as getrs has it, where `solves_large`.
+/// Whether LU of such a matrix may be given by rows.
+bool factors_rows(DType dtype, int64_t m, int64_t n);
+/// A matrix of right-hand sides for each matrix. `rows`: as getrs has it, where `solves_rows`.
 void getrs_all(DType dtype, char trans, int64_t count, int64_t n, int64_t right, const void* lu, const int32_t* pivots, void* b,
                const void* rows = nullptr);
-/// Whether that many systems are solved by halves of the unknowns.
-bool solves_large(DType dtype, int64_t n, int64_t right);
+/// Whether that many right-hand sides may be given by rows.
+bool solves_rows(DType dtype, int64_t n, int64_t right);
 /// Each matrix becomes its inverse; `pivots` is room for n of them each.
 void invert_all(DType dtype, int64_t count, int64_t n, void* a, int32_t* pivots, int32_t* infos, const void* rows = nullptr);
 /// The other triangle becomes 0.

@@ -22,6 +22,13 @@ private:
     using Aliased [[gnu::may_alias]] = Lane<T>;
 };
 
+/// Matrices of m rows by columns, from there, or from `rows` where they lie by rows.
+template <class T> [[gnu::noinline]] void gather_columns(T* to, const T* from, const void* rows, int64_t m, int64_t n, int64_t count) {
+    if (!rows) return gather_lanes(to, from, m * n, m * n, count);
+    for (int64_t i = 0; i < m; ++i) turn(to + i * lanes<T>, m * lanes<T>, static_cast<const T*>(rows) + i * n, m * n, count, n);
+    repeat_first(to, m * n, count);
+}
+
 template <class T> Lane<T> number(int64_t value) { return all<Lane<T>>(static_cast<T>(value)); }
 
 /// Exchanges rows k and `with`, which each lane has its own of, in columns [0, n).
@@ -71,11 +78,11 @@ template <class T> void substitute(const Columns<T>& lu, int64_t n, const Column
     }
 }
 
-template <class T> bool lu(int64_t count, int64_t m, int64_t n, void* matrices, int32_t* pivots, void* room) {
+template <class T> bool lu(int64_t count, int64_t m, int64_t n, const void* rows, void* matrices, int32_t* pivots, void* room) {
     T *a = static_cast<T*>(matrices), *work = static_cast<T*>(room);
     const int64_t size = m * n, steps = m < n ? m : n;
     T* places = work + size * lanes<T>;
-    gather_lanes(work, a, size, size, count);
+    gather_columns(work, a, rows, m, n, count);
     const bool usual = eliminate<T>({work, m}, m, n, places);
     if (usual) {
         scatter_lanes(a, size, work, size, count);
@@ -86,11 +93,12 @@ template <class T> bool lu(int64_t count, int64_t m, int64_t n, void* matrices, 
     return usual;
 }
 
-template <class T> bool solve(int64_t count, int64_t n, int64_t right, const void* factors, const int32_t* pivots, void* b, void* room) {
+template <class T>
+bool solve(int64_t count, int64_t n, int64_t right, const void* factors, const int32_t* pivots, const void* rows, void* b, void* room) {
     T *x = static_cast<T*>(b), *work = static_cast<T*>(room);
     const Columns<T> sides{work + n * n * lanes<T>, n};
     gather_lanes(work, static_cast<const T*>(factors), n * n, n * n, count);
-    gather_lanes(sides.at, x, n * right, n * right, count);
+    gather_columns(sides.at, x, rows, n, right, count);
     for (int64_t k = 0; k < n; ++k) {
         alignas(64) T places[lanes<T>];
         for (int64_t l = 0; l < lanes<T>; ++l) places[l] = static_cast<T>(pivots[(l < count ? l : 0) * n + k] - 1);
@@ -102,11 +110,11 @@ template <class T> bool solve(int64_t count, int64_t n, int64_t right, const voi
     return true;
 }
 
-template <class T> bool inverse(int64_t count, int64_t n, void* matrices, void* room) {
+template <class T> bool inverse(int64_t count, int64_t n, const void* rows, void* matrices, void* room) {
     T *a = static_cast<T*>(matrices), *work = static_cast<T*>(room);
     const Columns<T> whole{work, n}, sides{work + n * n * lanes<T>, n};
     T* places = sides.at + n * n * lanes<T>;
-    gather_lanes(work, a, n * n, n * n, count);
+    gather_columns(work, a, rows, n, n, count);
     const bool usual = eliminate<T>(whole, n, n, places);
     if (usual) {
         for (int64_t j = 0; j < n; ++j)

@@ -19,12 +19,13 @@ constexpr int64_t largest_in_lanes = lapack::small_matrix; // rows and columns
 /// on the diagonal, numbers whose squares overflow).
 struct LaneFactors {
     int64_t lanes;
-    /// LAPACK's getrf. The pivots of two matrices are min(m, n) apart.
-    bool (*lu)(int64_t count, int64_t m, int64_t n, void* a, int32_t* pivots, void* work);
+    /// LAPACK's getrf. The pivots of two matrices are min(m, n) apart. `rows`, if not null, has the matrices by rows, and a is only
+    /// written.
+    bool (*lu)(int64_t count, int64_t m, int64_t n, const void* rows, void* a, int32_t* pivots, void* work);
     /// getrs, of `right` sides.
-    bool (*solve)(int64_t count, int64_t n, int64_t right, const void* lu, const int32_t* pivots, void* x, void* work);
+    bool (*solve)(int64_t count, int64_t n, int64_t right, const void* lu, const int32_t* pivots, const void* rows, void* x, void* work);
     /// A matrix becomes its inverse.
-    bool (*inverse)(int64_t count, int64_t n, void* a, void* work);
+    bool (*inverse)(int64_t count, int64_t n, const void* rows, void* a, void* work);
     /// potrf; the other triangle becomes 0.
     bool (*cholesky)(int64_t count, bool upper, int64_t n, void* a, void* work);
     /// geqrf and orgqr: q of m x width, r of width x n with zeros below its diagonal. No q if that is null.
