@@ -29,16 +29,20 @@ template <class V, int count, class T>
             else sums[i].add_product(value, V::load(from + i * V::width));
         }
     }
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
+    const auto put = [&](int i) __attribute__((always_inline)) {
         T* to = r.result + row * r.width + at + i * V::width;
         if constexpr (masked) sums[i].store(to, lanes);
         else sums[i].store(to);
-    }
+    };
+    if constexpr (sizeof(V) == 16) // a loop takes less room
+        for (int i = 0; i < count; ++i) put(i);
+    else
+#pragma GCC unroll 8
+        for (int i = 0; i < count; ++i) put(i);
 }
 
 template <class T> void rows(const SparseRows<T>& r, int64_t first, int64_t last) {
-    constexpr int W = Vec<T>::width, most = sizeof(Vec<T>) == 64 ? 4 : 8;
+    constexpr int W = Vec<T>::width, most = sizeof(Vec<T>) == 64 ? 4 : 8; // registers at once
     const int64_t end = r.starts[last];
     for (int64_t row = first; row < last; ++row) {
         int64_t at = 0;
