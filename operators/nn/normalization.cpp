@@ -1,6 +1,7 @@
 // operators/nn/normalization.cpp: batch, layer, group, instance and root-mean-square normalisation.
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/images/channel_sums.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
 #include "operators/reduce.h"
@@ -228,10 +229,10 @@ using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 /// the same `dims`, so the two sums in the input's gradient are the gradients of weight and bias.
 Gradients through_batch(const Tensor& grad, const Tensor& x, const Tensor& mean_, const Tensor& rstd, const Tensor& weight,
                         const Sizes& dims) {
-    // Images of a block of sums and more are summed one by one first: such rows lie in one piece, and are read where they are.
-    const bool images = x.dim() > 2 && x.is_contiguous() && x.size(0) > 1 && x.stride(1) >= 256;
-    auto [gw, gb] = _normalized_parameters_backward(grad, x, mean_, rstd, IntList(dims.data() + images, dims.size() - images), true);
-    if (images) gw = sum(gw, IntList({0})), gb = sum(gb, IntList({0}));
+    // A reduction would gather the rows of a channel, which lie apart.
+    const bool images = x.dim() > 2 && x.is_contiguous() && x.stride(1) >= 16 && x.size(0) <= 256 && x.dtype() == DType::Float32 &&
+                        grad.dtype() == DType::Float32;
+    auto [gw, gb] = images ? _channel_sums(grad, x, mean_, rstd) : _normalized_parameters_backward(grad, x, mean_, rstd, dims, true);
     Tensor share = number(static_cast<double>(gw.numel()) / static_cast<double>(std::max<int64_t>(x.numel(), 1)));
     Tensor scale = weight.defined() ? mul(rstd, weight) : rstd, shared = mul(scale, share);
     Tensor gi = _normalized_input_gradient(grad, x, scale, mul(along(gb, x.dim(), 1), shared), mean_,
@@ -294,6 +295,29 @@ OPERATORS(normalization) {
                 for (int i = 0; i <= bias; i++) call.reduced(Combine::Sum, inside);
             },
             [](auto x, auto g, auto mean, auto rstd) { return std::pair(g * standardized(x, mean, rstd), g); }),
+    });
+    declare("_channel_sums(Tensor grad, Tensor input, Tensor mean, Tensor rstd) -> (Tensor, Tensor)")({
+        doc("For each channel of images the sums of grad * (input - mean) * rstd and of grad"),
+        in(space::Hidden),
+        no_out(),
+        not_differentiable(),
+        kernel(
+            [](KernelCall& call, const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd) {
+                const int64_t channels = input.dim() > 1 ? input.size(1) : 0, images = input.size(0) * channels;
+                KINDLING_CHECK(Runtime,
+                               grad.sizes() == input.sizes() && mean.numel() == channels && rstd.numel() == channels && images &&
+                                   input.numel() >= 16 * images,
+                               "_channel_sums: sizes do not fit");
+                for (const Tensor* each : {&grad, &input, &mean, &rstd}) call.reads(*each, DType::Float32);
+                for (int i = 0; i < 2; i++) call.gives({channels}, DType::Float32);
+                call.costs(input.numel());
+            },
+            [](const Array& grad, const Array& input, const Array& mean, const Array& rstd, const Array& hats, const Array& sums) {
+                const int64_t samples = input.size(0), channels = input.size(1);
+                library::sum_channels({samples, channels, input.numel() / (samples * channels), grad.data_ptr<float>(),
+                                       input.data_ptr<float>(), mean.data_ptr<float>(), rstd.data_ptr<float>(), hats.data_ptr<float>(),
+                                       sums.data_ptr<float>()});
+            }),
     });
     declare("_normalized(Tensor input, int[] dim, Tensor? weight, Tensor? bias, float eps, int statistics) -> (Tensor, "
             "Tensor, Tensor, Tensor)")({
