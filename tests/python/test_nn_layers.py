@@ -287,6 +287,20 @@ def test_batch_norm_trains_on_large_images(dtype, channels_last, size):
         assert kindling.allclose(kindling.tensor(ours), kindling.tensor(theirs), atol=near, rtol=near)
 
 
+@pytest.mark.parametrize("shape", [(3, 5, 4, 4), (2, 7, 17), (300, 2, 20), (1, 3, 31), (2, 3, 5, 6, 7), (16, 8, 300), (4, 1, 3, 5), (6, 1, 40)])
+def test_batch_norm_sums_images_of_all_sizes(shape):
+    found = []
+    for torch in (reference, kindling):
+        count = reference.Size(shape).numel()
+        x = torch.linspace(-3, 5, 2 * count).sin().reshape(shape[0], 2 * shape[1], *shape[2:])[:, :shape[1]].contiguous().requires_grad_()
+        weight, bias = (torch.linspace(0.5, last, shape[1]).requires_grad_() for last in (2, 3))
+        y = torch.nn.functional.batch_norm(x, None, None, weight, bias, True)
+        grads = torch.autograd.grad((y * torch.linspace(0, 70, count).cos().reshape(shape)).sum(), (x, weight, bias))
+        found.append([each.tolist() for each in grads])
+    for theirs, ours in zip(*found, strict=True):
+        assert kindling.allclose(kindling.tensor(ours), kindling.tensor(theirs), atol=2e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("name, options", [("conv1d", {}), ("conv1d", {"stride": 2, "padding": 1}), ("conv2d", {"groups": 2}), ("conv2d", {"padding": "same", "dilation": 2}),
                                            ("conv3d", {}), ("conv_transpose1d", {"stride": 2}), ("conv_transpose2d", {"groups": 2, "output_padding": 1, "stride": 2})])
