@@ -488,6 +488,7 @@ void run_compute(const Operator& op, KernelCall& call, Tensor* results) {
             const TensorImpl& begins = *result.begins.impl();
             if (result.handed && begins.contiguous && (result.exact || target.is_contiguous()) && begins.dtype == target.dtype() &&
                 target.sizes() == result.begins.sizes() && !(begins.key & (key::Conj | key::Neg))) {
+                need_memory(&begins);
                 begins.storage->data_to_read();
                 arrays[count - 1] = Array(&begins);
             } else copy_into(target, result.begins);

@@ -86,7 +86,7 @@ def gone(*sizes):
 @pytest.mark.parametrize("call", [
     lambda t: t.fill_(2), lambda t: t.zero_(), lambda t: t.copy_(torch.ones(3, 3)), lambda t: torch.ones(3, 3).copy_(t), lambda t: t.clone(),
     lambda t: t.double(), lambda t: t.masked_fill(torch.ones(3, 3) > 0, 1), lambda t: torch.softmax(t, 0), lambda t: torch.sort(t),
-    lambda t: torch.mm(t, torch.ones(3, 3)), lambda t: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=t), lambda t: torch.inverse(t),
+    lambda t: torch.mm(t, torch.ones(3, 3)), lambda t: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=t), lambda t: torch.inverse(t), lambda t: torch.inverse(gone(20, 20)),
     lambda t: t.roll(1), lambda t: t.normal_(), lambda t: t.masked_scatter_(torch.ones(3, 3) > 0, torch.ones(9))])  # fmt: skip
 def test_kernels_with_a_result_rule_refuse_tensors_whose_memory_is_gone(call):
     with pytest.raises(RuntimeError, match="its data is not allocated"):
