@@ -39,7 +39,6 @@ template <bool Out> static void transfer(Stream& stream, char* memory, int64_t n
             between = stream.strides[stream.ndim - 2];
         }
         if (Out) copy({stream.at, memory, {rows, row}, {between, stride}, {row * item, item}});
-        else if (rows == 1 && stride == item) copy_bytes(memory, stream.at, row * item);
         else copy({memory, stream.at, {rows, row}, {row * item, item}, {between, stride}});
         stream.skip(rows * row);
         if (!Out && stride == item && row * item >= 512) fetch_ahead(stream.at, 1024);
