@@ -1,53 +1,53 @@
-// kernels/reductions/scan_isa.cpp: running sums and products of many lines side by side, each in its own order.
+// kernels/reductions/scan_isa.cpp: running sums, products and extremes of many lines side by side, each in its own order.
+#include <limits>
+
 #include "kernels/maths/vector.h"
 #include "kernels/tile/move.h"
 
 namespace kindling::KINDLING_ISA_NAMESPACE {
 namespace {
 
-template <class T, class State, bool Product> void scan(void* state, void* values, int64_t steps, int64_t lines, bool first) {
+template <bool Product, class State> KINDLING_INLINE State joined(const State& so_far, const State& next) {
+    if constexpr (Product) return static_cast<State>(so_far * next);
+    else return static_cast<State>(so_far + next);
+}
+/// The rest of one line. Unrolled, since alone it takes a third longer where its jump lies across two lines of the cache.
+template <bool Product, class T, class State> __attribute__((noinline)) State scan_line(State so_far, T* out, const T* in, int64_t length) {
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < length; k++) out[k] = static_cast<T>(so_far = joined<Product>(so_far, static_cast<State>(in[k])));
+    return so_far;
+}
+template <class T, class State, bool Product> void scan(void* state, void* to, const void* from, int64_t steps, int64_t lines, bool first) {
     constexpr int lanes = width / static_cast<int>(sizeof(State));
     using S = Vec<State, lanes>;
     using V = Vec<T, lanes>;
-    constexpr bool begins_with_zero = !Product && std::is_floating_point_v<State>; // the sum of -0 is 0
-    auto begin = [](const auto& value) { return begins_with_zero ? value + State(0) : value; };
     State* states = static_cast<State*>(state);
-    T* x = static_cast<T*>(values);
+    T* out = static_cast<T*>(to);
+    const T* in = static_cast<const T*>(from);
+    for (int64_t line = 0; line < lines && first; line++) states[line] = State(Product); // so a sum of -0 is 0
+    if (lines == 1) {
+        *states = scan_line<Product>(*states, out, in, steps);
+        return;
+    }
     int64_t line = 0;
     auto columns = [&]<int Count>(std::integral_constant<int, Count>) { // several chains hide one another's latency
         for (; line + Count * lanes <= lines; line += Count * lanes) {
             S come[Count];
-            int64_t step = 0;
-            T* at = x + line;
-            if (first) {
+            for (int k = 0; k < Count; k++) come[k] = load<S>(states + line + k * lanes);
+            for (int64_t step = 0, at = line; step < steps; step++, at += lines)
                 for (int k = 0; k < Count; k++) {
-                    come[k] = begin(convert<State>(load<V>(at + k * lanes)));
-                    if (begins_with_zero) store(at + k * lanes, convert<T>(come[k]));
-                }
-                step = 1, at += lines;
-            } else {
-                for (int k = 0; k < Count; k++) come[k] = load<S>(states + line + k * lanes);
-            }
-            for (; step < steps; step++, at += lines)
-                for (int k = 0; k < Count; k++) {
-                    S next = convert<State>(load<V>(at + k * lanes));
-                    come[k] = Product ? come[k] * next : come[k] + next;
-                    store(at + k * lanes, convert<T>(come[k]));
+                    come[k] = joined<Product>(come[k], S(convert<State>(load<V>(in + at + k * lanes))));
+                    store(out + at + k * lanes, convert<T>(come[k]));
                 }
             for (int k = 0; k < Count; k++) store(states + line + k * lanes, come[k]);
         }
     };
-    columns(std::integral_constant<int, 4>());
     columns(std::integral_constant<int, 2>());
     columns(std::integral_constant<int, 1>());
     for (; line < lines; line++) {
-        State come = first ? begin(static_cast<State>(x[line])) : states[line];
-        if (first && begins_with_zero) x[line] = static_cast<T>(come);
-        for (int64_t step = first; step < steps; step++) {
-            State next = static_cast<State>(x[step * lines + line]);
-            come = Product ? static_cast<State>(come * next) : static_cast<State>(come + next);
-            x[step * lines + line] = static_cast<T>(come);
-        }
+        State come = states[line];
+        for (int64_t at = line; at < steps * lines; at += lines)
+            out[at] = static_cast<T>(come = joined<Product>(come, static_cast<State>(in[at])));
         states[line] = come;
     }
 }
@@ -70,10 +70,6 @@ KINDLING_INLINE void sum_square(Vec<double, 4>& sums, float* out, const float* i
     turn(a, b, c, d);
     store(out, a), store(out + out_step, b), store(out + 2 * out_step, c), store(out + 3 * out_step, d);
 }
-KINDLING_INLINE void sum_rest(double sum, float* out, const float* in, int64_t at, int64_t length) {
-#pragma GCC unroll 4 // alone, it takes a third longer where its jump lies across two lines of the cache
-    for (; at < length; at++) out[at] = static_cast<float>(sum += static_cast<double>(in[at]));
-}
 /// Running sums of contiguous lines of floats, eight side by side. Each line is added up in order.
 void sum_lines(void* to, const void* from, int64_t lines, int64_t length, int64_t out_step, int64_t in_step) {
     auto* out = static_cast<float*>(to);
@@ -94,9 +90,10 @@ void sum_lines(void* to, const void* from, int64_t lines, int64_t length, int64_
         if (at == length) continue;
         double sums[8];
         store(sums, first), store(sums + 4, second);
-        for (int64_t line = 0; line < 8; line++) sum_rest(sums[line], out + line * out_step, in + line * in_step, at, length);
+        for (int64_t line = 0; line < 8; line++)
+            scan_line<false>(sums[line], out + line * out_step + at, in + line * in_step + at, length - at);
     }
-    for (; lines > 0; lines--, in += in_step, out += out_step) sum_rest(0, out, in, 0, length);
+    for (; lines > 0; lines--, in += in_step, out += out_step) scan_line<false>(0.0, out, in, length);
 }
 #endif
 /// The same of 64-bit numbers, four lines side by side: one is added and stored in each cycle, as fast as by vectors.
@@ -110,11 +107,61 @@ template <class T> void sum_wide_lines(void* to, const void* from, int64_t lines
         for (int64_t k = 0; k < length; k++)
             out[k] = a += in[k], to_second[k] = b += second[k], to_third[k] = c += third[k], to_fourth[k] = d += fourth[k];
     }
-    for (; lines > 0; lines--, in += in_step, out += out_step) {
-        T sum{};
-#pragma GCC unroll 4 // alone, it takes half as long again where its jump lies across two lines of the cache
-        for (int64_t k = 0; k < length; k++) out[k] = sum += in[k];
+    for (; lines > 0; lines--, in += in_step, out += out_step) scan_line<false>(T{}, out, in, length);
+}
+
+/// Running maxima of numbers whose bits are read as T, and turned into keys that are in order as integers: NaN has the greatest, and the
+/// keys of both zeros are one. The state has the greatest keys, and then the numbers they come from.
+template <class T>
+void extremes(void* state, int64_t* places, void* to, int64_t* rows, const void* from, int64_t steps, int64_t lines, int64_t at, DType type,
+              bool least) {
+    constexpr int lanes = width / 8, bits = 8 * sizeof(T);
+    using V = Vec<T, lanes>;
+    using Places = Vec<int64_t, lanes>;
+    constexpr T greatest = std::numeric_limits<T>::max(), least_of_all = std::numeric_limits<T>::min(),
+                infinite = sizeof(T) == 4 ? T(0x7F800000) : T(0x7FF0000000000000);
+    const bool real = is_floating(type);
+    const T flip = static_cast<T>((least ? -1 : 0) ^ (type == DType::UInt64 ? least_of_all : 0));
+    const auto keys_of = [&](const V& x) {
+        if (!real) return V(x ^ flip);
+        const V sign = x >> (bits - 1), size = x & greatest;
+        return choose(size > infinite, all<V>(greatest), V(((size ^ sign) - sign) ^ flip));
+    };
+    T *best = static_cast<T*>(state), *held = best + lines, *out = static_cast<T*>(to);
+    const T* in = static_cast<const T*>(from);
+    for (int64_t i = 0; i < lines && at == 0; i++) best[i] = least_of_all;
+    for (const int64_t end = at + steps; lines != 1 && at < end; at++, in += lines, out += lines, rows += lines)
+        for (int64_t i = 0; i < lines; i += lanes) {
+            const V x = load<V>(in + i), keys = keys_of(x), before = load<V>(best + i);
+            const auto takes = keys >= before;
+            const V value = choose(takes, x, load<V>(held + i));
+            const Places place = choose(convert<int64_t>(takes), all<Places>(at), load<Places>(places + i));
+            store(best + i, choose(takes, keys, before)), store(held + i, value), store(places + i, place);
+            store(out + i, value), store(rows + i, place);
+        }
+    if (lines != 1) return;
+    T key = *best, value = *held; // in registers: what was stored would be waited for
+    int64_t place = *places;
+    for (int64_t k = 0; k < steps;) {
+        V x{};
+        const int64_t stop = steps - k < lanes ? steps : k + lanes;
+        if (stop - k == lanes) x = load<V>(in + k);
+        else std::memcpy(&x, in + k, static_cast<size_t>(stop - k) * sizeof(T));
+        const V keys = keys_of(x);
+        if (stop - k == lanes && !anywhere(keys >= key)) { // as in most places of a long line
+            store(out + k, all<V>(value)), store(rows + k, all<Places>(place));
+            k = stop;
+            continue;
+        }
+        T each[lanes], numbers[lanes];
+        store(each, keys), store(numbers, x);
+        for (int lane = 0; k < stop; k++, lane++) {
+            const bool takes = each[lane] >= key;
+            key = takes ? each[lane] : key, value = takes ? numbers[lane] : value, place = takes ? at + k : place;
+            out[k] = value, rows[k] = place;
+        }
     }
+    *best = key, *held = value, *places = place;
 }
 
 template <bool Product> ColumnScan find(DType type) {
@@ -131,6 +178,7 @@ template <bool Product> ColumnScan find(DType type) {
 } // namespace
 
 ColumnScan find_column_scan(bool product, DType type) { return product ? find<true>(type) : find<false>(type); }
+ExtremeScan find_extreme_scan(DType type) { return item_size(type) == 4 ? extremes<int32_t> : extremes<int64_t>; }
 LineSums find_line_sums([[maybe_unused]] DType type) {
 #if defined(__AVX2__)
     if (type == DType::Float32) return sum_lines;

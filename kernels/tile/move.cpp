@@ -37,6 +37,7 @@ PlaneCopy find_plane_copy(int item) { return KINDLING_BY_ISA(find_plane_copy, it
 void count_up(int64_t* to, int64_t first, int64_t step, int64_t n) { KINDLING_BY_ISA(count_up, to, first, step, n); }
 LineSums find_line_sums(DType type) { return KINDLING_BY_ISA(find_line_sums, type); }
 ColumnScan find_column_scan(bool product, DType type) { return KINDLING_BY_ISA(find_column_scan, product, type); }
+ExtremeScan find_extreme_scan(DType type) { return KINDLING_BY_ISA(find_extreme_scan, type); }
 
 bool run_copy(const LoopKernel& kernel, const TileProgram& program) {
     if (kernel.output_count != 1 || !program.steps.empty()) return false;

@@ -16,11 +16,15 @@ struct Plane {
 };
 using PlaneCopy = void (*)(const Plane& plane);
 
-/// Cumulative sums or products down the columns of `steps` rows of `lines` values, in place. `state` holds the running
+/// Cumulative sums or products down the columns of `steps` rows of `lines` values, which may be in place. `state` holds the running
 /// value of each column (in double for floats). If `first`, it starts with the first row. Not for complex dtypes.
+using ColumnScan = void (*)(void* state, void* out, const void* in, int64_t steps, int64_t lines, bool first);
+/// The same of extremes; what equals the one so far takes its place, and so does NaN. Of 1 line, or of a multiple of 8. The state is twice
+/// the size of a row. Places count from 0; the first of these rows has place `at`. For numbers of 32 and 64 bits, but for UInt32.
+using ExtremeScan = void (*)(void* state, int64_t* places, void* out, int64_t* rows, const void* in, int64_t steps, int64_t lines,
+                             int64_t at, DType type, bool least);
 /// Running sums of lines that are contiguous. Steps from line to line are in elements.
 using LineSums = void (*)(void* out, const void* in, int64_t lines, int64_t length, int64_t out_step, int64_t in_step);
-using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t lines, bool first);
 
 #define KINDLING_DECLARE_MOVES(NAMESPACE)                                                                                                  \
     namespace NAMESPACE {                                                                                                                  \
@@ -31,6 +35,7 @@ using ColumnScan = void (*)(void* state, void* values, int64_t steps, int64_t li
     void count_up(int64_t* to, int64_t first, int64_t step, int64_t n);                                                                    \
     LineSums find_line_sums(DType type);                                                                                                   \
     ColumnScan find_column_scan(bool product, DType type);                                                                                 \
+    ExtremeScan find_extreme_scan(DType type);                                                                                             \
     }
 KINDLING_DECLARE_MOVES(isa_baseline)
 KINDLING_DECLARE_MOVES(isa_avx2)
@@ -74,6 +79,7 @@ inline void fetch_ahead(const void* from, int64_t bytes) {
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 PlaneCopy find_plane_copy(int item);
 ColumnScan find_column_scan(bool product, DType type);
+ExtremeScan find_extreme_scan(DType type);
 /// first, first + step, and so on: n numbers.
 void count_up(int64_t* to, int64_t first, int64_t step, int64_t n);
 /// Null where there is no code for it.

@@ -761,3 +761,53 @@ def test_casts_to_short_integers_keep_the_lowest_bits(source, target):
         x = (drawn.standard_normal(n) * 300).astype(source)
         x[drawn.integers(n, size=large)] = drawn.choice(np.array([3e9, -3e9, 1e15, -1e15, 2147483648.0, -2147483648.0, -0.0], dtype=source), large)
         assert (k.from_numpy(x).to(getattr(k, target)).numpy() == x.astype("int64").astype(target)).all()
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "float16", "bfloat16", "float32", "float64"])
+def test_running_extremes_of_every_dtype(name):
+    dtype = getattr(torch, name)
+    torch.manual_seed(0)
+    for shape in ((7,), (600,), (30, 70), (200, 3), (3, 17, 70), (40, 600)):
+        x = (torch.randn(shape) * 3).round()
+        if dtype.is_floating_point:
+            x[x.abs() == 3] = x.new_tensor([float("inf"), float("nan"), -float("inf")])[torch.arange(shape[-1]) % 3].expand(shape)[x.abs() == 3]
+        else:
+            x = x.abs()
+        x = x.to(dtype)
+        if not dtype.is_floating_point and dtype != torch.bool:
+            x[..., ::11], x[..., 2] = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+        for each in (x, x.transpose(0, -1)):
+            for dim in range(x.dim()):
+                for which in ("cummax", "cummin"):
+                    known = each.long() if name in ("uint16", "uint32") else each  # torch has none of these
+                    want, got = getattr(known, which)(dim), getattr(given(each), which)(dim)
+                    values = [y.double().tolist() for y in (want[0], got[0])]
+                    np.testing.assert_array_equal(*values)
+                    np.testing.assert_array_equal(*map(np.signbit, np.nan_to_num(values)))
+                    assert got[1].tolist() == want[1].tolist()
+
+
+def test_running_extremes_of_what_is_computed_first():
+    z = torch.randn(20, 30, dtype=torch.complex64)
+    for dim in (0, 1):
+        want, got = z.conj().imag.cummax(dim), k.complex(given(z.real), given(z.imag)).conj().imag.cummax(dim)
+        assert got[0].tolist() == want[0].tolist() and got[1].tolist() == want[1].tolist()
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+def test_running_logarithms_of_sums(name):
+    """As torch's, also where a block's exponentials overflow, and the same whatever lines lie beside."""
+    dtype, tolerance = getattr(torch, name), {"float32": 1e-6, "float64": 1e-13, "bfloat16": 1e-2}[name]
+    inf, nan = float("inf"), float("nan")
+    for n in (1, 50, 300, 1000):
+        torch.manual_seed(n)
+        x = torch.randn(21, n, dtype=torch.float64)
+        x[1] *= 300
+        x[2, 0], x[3], x[4, : n // 2], x[5, n // 2], x[6, n // 2], x[7, 0] = -inf, -inf, -inf, inf, nan, -2000
+        x = x.to(dtype)
+        for each in (x, x.t().contiguous().t(), x[:, ::2]):
+            got = given(each).logcumsumexp(1)
+            np.testing.assert_allclose(got.double().tolist(), each.logcumsumexp(1).double().tolist(), tolerance, tolerance)
+            for line in range(21):
+                alone = given(each[line].clone()).logcumsumexp(0)
+                assert k.equal(alone.isnan(), got[line].isnan()) and k.equal(alone.nan_to_num(0.5), got[line].nan_to_num(0.5))
