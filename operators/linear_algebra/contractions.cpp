@@ -64,7 +64,18 @@ Tensor kronecker(const Tensor& self, const Tensor& other) {
         b.push_back(n);
         result.push_back(m * n);
     }
-    return untied(reshape(mul(reshape(self, a), reshape(other, b)), result));
+    Tensor x = reshape(self, a), y = reshape(other, b);
+    if (const int64_t numel = checked_numel(result); dims && numel >= 4096) {
+        // Both with whole rows of the result, if these are few: short pieces of rows would be read one by one.
+        const int64_t m = a[a.size() - 2], n = b.back(), row = m * n;
+        if (m > 1 && n > 1 && self.numel() >= 4 * m && other.numel() >= 4 * n) {
+            a.back() = n, b[b.size() - 2] = m;
+            x = expand(x, a), y = expand(y, b);
+            for (Sizes* each : {&a, &b}) each->pop_back(), each->back() = row;
+            x = reshape(x, a), y = reshape(y, b);
+        }
+    }
+    return untied(reshape(mul(x, y), result));
 }
 
 /// Ones, x, x**2, ... along a new last dimension.

@@ -481,6 +481,25 @@ def test_both_extremes_are_those_of_each_alone(name):
                         assert k.equal(got.isnan(), want.isnan()) and k.equal(k.where(got.isnan(), 0, got), k.where(want.isnan(), 0, want))
 
 
+@pytest.mark.parametrize("left, right", [((32, 32), (32, 32)), ((4, 4), (100, 100)), ((100, 40), (3, 4)), ((2, 2), (90, 90)), ((3, 2, 20), (7, 30)),
+                                         ((70,), (8, 60)), ((64, 64), (1, 5)), ((64, 1), (64, 5)), ((0, 4), (900, 90)), ((80,), (80,))])
+@pytest.mark.parametrize("name", ["float32", "int64", "complex64", "bool"])
+def test_kronecker_products(left, right, name):
+    x, y = (np.round(np.random.default_rng(0).normal(size=shape) * 3).astype(name) for shape in (left, right))
+    for a, b in ((x, y), (x.T, y.T)):
+        got = k.kron(k.from_numpy(a.copy()).t() if a.ndim == 2 else k.from_numpy(a.copy()), k.from_numpy(b.copy()))
+        np.testing.assert_array_equal(got.numpy(), np.kron(a.T if a.ndim == 2 else a, b))
+        assert got.is_contiguous() and not got._is_view()
+
+
+def test_gradients_of_a_large_kronecker_product():
+    a, b = k.randn(20, 10).requires_grad_(), k.randn(12, 9).requires_grad_()
+    w = k.randn(240, 90)
+    got = k.autograd.grad((k.kron(a, b) * w).sum(), (a, b))
+    parts = w.reshape(20, 12, 10, 9)
+    assert k.allclose(got[0], (parts * b[:, None]).sum((1, 3)), atol=1e-4) and k.allclose(got[1], (parts * a[:, None, :, None]).sum((0, 2)), atol=1e-4)
+
+
 @pytest.mark.parametrize("p", [0, 0.5, 1, 2, 3, float("inf")])
 def test_distances_of_all_pairs_have_the_bits_of_each_alone(p):
     for n, length in [(1, 3), (2, 1), (2, 8), (3, 0), (16, 5), (17, 1), (18, 16), (33, 40), (50, 300), (0, 3)]:
