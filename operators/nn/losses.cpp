@@ -2,6 +2,7 @@
 #include "core/batch.h"
 #include "core/dispatch.h"
 #include "generated/functions.h"
+#include "kernels/library/products/distances.h"
 #include "operators/cached.h"
 #include "operators/declare.h"
 #include "operators/forms.h"
@@ -231,6 +232,7 @@ constexpr auto pair_distances = [](double p, const Array& self, const Array& res
     const DType type = self.dtype();
     const int64_t n = self.size(0), length = self.size(1), item = static_cast<int64_t>(self.element_size()), row = length * item;
     const int kind = distance_kind(p, length);
+    if ((kind == 1 || kind == 2) && library::row_distances(type, self.data(), n, length, kind == 2, result.data(), room.as<char>())) return;
     const auto key = key_of(type, DType::None, static_cast<uint64_t>(kind));
     const Expression& term = cached_expression(key, [&](ExpressionBuilder& b) {
         const Sym x = b.input(type), y = b.input(type);
@@ -951,7 +953,8 @@ OPERATORS(losses) {
                                str(self.sizes()).c_str());
                 const int64_t n = self.size(0);
                 call.reads(self);
-                call.needs_workspace(rows_at_once * n * static_cast<int64_t>(self.element_size()));
+                call.needs_workspace(std::max(rows_at_once * n * static_cast<int64_t>(self.element_size()),
+                                              library::distances_room(self.dtype(), n, self.size(1))));
                 call.costs(n * self.numel());
                 call.gives({n * (n - 1) / 2}, self.dtype());
                 return p;
