@@ -13,8 +13,27 @@ template <bool Product, class State> KINDLING_INLINE State joined(const State& s
 }
 /// The rest of one line. Unrolled, since alone it takes a third longer where its jump lies across two lines of the cache.
 template <bool Product, class T, class State> __attribute__((noinline)) State scan_line(State so_far, T* out, const T* in, int64_t length) {
+    const auto scan = [&so_far](auto* to, const auto* from, int64_t n) __attribute__((always_inline)) {
 #pragma GCC unroll 4
-    for (int64_t k = 0; k < length; k++) out[k] = static_cast<T>(so_far = joined<Product>(so_far, static_cast<State>(in[k])));
+        for (int64_t k = 0; k < n; k++) {
+            so_far = joined<Product>(so_far, static_cast<State>(from[k]));
+            to[k] = static_cast<std::remove_reference_t<decltype(*to)>>(so_far);
+        }
+    };
+    if constexpr (!Product && sizeof(State) > sizeof(T)) { // vectors convert, and back a turn later, when all has been stored
+        constexpr int64_t some = 64, lanes = width / sizeof(State);
+        State wide[2][some];
+        for (int64_t turn = 0; length >= 0; turn++, in += some, out += some, length -= some) {
+            State *here = wide[turn % 2], *before = wide[1 - turn % 2];
+            if (length >= some) {
+                for (int64_t k = 0; k < some; k += lanes) store(here + k, convert<State>(load<Vec<T, lanes>>(in + k)));
+                scan(here, here, some);
+            }
+            for (int64_t k = 0; turn && k < some; k += lanes) store(out + k - some, convert<T>(load<Vec<State, lanes>>(before + k)));
+            if (length < some) break;
+        }
+    }
+    scan(out, in, length);
     return so_far;
 }
 template <class T, class State, bool Product> void scan(void* state, void* to, const void* from, int64_t steps, int64_t lines, bool first) {
@@ -91,7 +110,8 @@ void sum_lines(void* to, const void* from, int64_t lines, int64_t length, int64_
         double sums[8];
         store(sums, first), store(sums + 4, second);
         for (int64_t line = 0; line < 8; line++)
-            scan_line<false>(sums[line], out + line * out_step + at, in + line * in_step + at, length - at);
+            for (int64_t k = at; k < length; k++)
+                out[line * out_step + k] = static_cast<float>(sums[line] += static_cast<double>(in[line * in_step + k]));
     }
     for (; lines > 0; lines--, in += in_step, out += out_step) scan_line<false>(0.0, out, in, length);
 }
