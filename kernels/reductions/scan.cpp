@@ -2,6 +2,7 @@
 // in double.
 // Compiled for size.
 #include "core/error.h"
+#include "kernels/isa.h"
 #include "kernels/tile/executor.h"
 #include "kernels/tile/move.h"
 
@@ -115,7 +116,7 @@ void run_plain_scan(const LoopKernel& kernel, const LoopOperand& in, LoopOrder l
     // Contiguous lines are as many streams to read and write. There are no more of them than lanes of a vector. Long ones seldom hold a new
     // extreme: they are searched one after another.
     const bool near = in.strides[kernel.scan_dim] == item, streams = simple && near;
-    const bool alone = places && (across < 16 || (near && length >= 512));
+    const bool alone = places && (across < 16 || (near && (length >= 512 || isa() == Isa::Baseline)));
     const int64_t together = alone ? 1 : logarithms ? 16 : !streams ? side_by_side : item < 4 ? 64 / item : 16;
     const int64_t blocks_across = (across + together - 1) / together;
     PlaneCopy copy = find_plane_copy(item), copy_places = find_plane_copy(8);

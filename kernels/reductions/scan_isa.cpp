@@ -12,29 +12,29 @@ template <bool Product, class State> KINDLING_INLINE State joined(const State& s
     else return static_cast<State>(so_far + next);
 }
 /// The rest of one line. Unrolled, since alone it takes a third longer where its jump lies across two lines of the cache.
-template <bool Product, class T, class State> __attribute__((noinline)) State scan_line(State so_far, T* out, const T* in, int64_t length) {
-    const auto scan = [&so_far](auto* to, const auto* from, int64_t n) __attribute__((always_inline)) {
+template <bool Product, class T, class State, class From>
+KINDLING_INLINE State scan_numbers(State so_far, T* out, const From* in, int64_t length) {
 #pragma GCC unroll 4
-        for (int64_t k = 0; k < n; k++) {
-            so_far = joined<Product>(so_far, static_cast<State>(from[k]));
-            to[k] = static_cast<std::remove_reference_t<decltype(*to)>>(so_far);
-        }
-    };
-    if constexpr (!Product && sizeof(State) > sizeof(T)) { // vectors convert, and back a turn later, when all has been stored
+    for (int64_t k = 0; k < length; k++) out[k] = static_cast<T>(so_far = joined<Product>(so_far, static_cast<State>(in[k])));
+    return so_far;
+}
+template <bool Product, class T, class State> __attribute__((noinline)) State scan_line(State so_far, T* out, const T* in, int64_t length) {
+    // Vectors convert, and back a turn later, when all has been stored. (Products take longer than that, but for the oldest
+    // instructions: these leave half a register as it is, and wait for it.)
+    if constexpr ((!Product || width == 16) && sizeof(State) > sizeof(T)) {
         constexpr int64_t some = 64, lanes = width / sizeof(State);
         State wide[2][some];
-        for (int64_t turn = 0; length >= 0; turn++, in += some, out += some, length -= some) {
+        for (int64_t turn = 0;; turn++, in += some, out += some, length -= some) {
             State *here = wide[turn % 2], *before = wide[1 - turn % 2];
             if (length >= some) {
                 for (int64_t k = 0; k < some; k += lanes) store(here + k, convert<State>(load<Vec<T, lanes>>(in + k)));
-                scan(here, here, some);
+                so_far = scan_numbers<Product>(so_far, here, here, some);
             }
             for (int64_t k = 0; turn && k < some; k += lanes) store(out + k - some, convert<T>(load<Vec<State, lanes>>(before + k)));
             if (length < some) break;
         }
     }
-    scan(out, in, length);
-    return so_far;
+    return scan_numbers<Product>(so_far, out, in, length);
 }
 template <class T, class State, bool Product> void scan(void* state, void* to, const void* from, int64_t steps, int64_t lines, bool first) {
     constexpr int lanes = width / static_cast<int>(sizeof(State));
@@ -135,14 +135,16 @@ template <class T> void sum_wide_lines(void* to, const void* from, int64_t lines
 template <class T>
 void extremes(void* state, int64_t* places, void* to, int64_t* rows, const void* from, int64_t steps, int64_t lines, int64_t at, DType type,
               bool least) {
-    constexpr int lanes = width / 8, bits = 8 * sizeof(T);
+    // The oldest processors do not compare 64 bits, nor widen masks: these go one by one there.
+    constexpr bool wide = width > 16;
+    constexpr int lanes = wide ? width / 8 : 1, group = wide ? lanes : sizeof(T) == 4 ? 4 : 1, bits = 8 * sizeof(T);
     using V = Vec<T, lanes>;
     using Places = Vec<int64_t, lanes>;
     constexpr T greatest = std::numeric_limits<T>::max(), least_of_all = std::numeric_limits<T>::min(),
                 infinite = sizeof(T) == 4 ? T(0x7F800000) : T(0x7FF0000000000000);
     const bool real = is_floating(type);
     const T flip = static_cast<T>((least ? -1 : 0) ^ (type == DType::UInt64 ? least_of_all : 0));
-    const auto keys_of = [&](const V& x) {
+    const auto keys_of = [&]<class V>(const V& x) __attribute__((always_inline)) {
         if (!real) return V(x ^ flip);
         const V sign = x >> (bits - 1), size = x & greatest;
         return choose(size > infinite, all<V>(greatest), V(((size ^ sign) - sign) ^ flip));
@@ -163,21 +165,15 @@ void extremes(void* state, int64_t* places, void* to, int64_t* rows, const void*
     T key = *best, value = *held; // in registers: what was stored would be waited for
     int64_t place = *places;
     for (int64_t k = 0; k < steps;) {
-        V x{};
-        const int64_t stop = steps - k < lanes ? steps : k + lanes;
-        if (stop - k == lanes) x = load<V>(in + k);
-        else std::memcpy(&x, in + k, static_cast<size_t>(stop - k) * sizeof(T));
-        const V keys = keys_of(x);
-        if (stop - k == lanes && !anywhere(keys >= key)) { // as in most places of a long line
-            store(out + k, all<V>(value)), store(rows + k, all<Places>(place));
-            k = stop;
+        if (group > 1 && steps - k >= group && !anywhere(keys_of(load<Vec<T, group>>(in + k)) >= key)) { // as in most places of a long line
+            store(out + k, all<Vec<T, group>>(value));
+            using Part = Vec<int64_t, wide ? lanes : 2>;
+            for (const int64_t stop = k + group; k < stop; k += Lanes<Part>::count) store(rows + k, all<Part>(place));
             continue;
         }
-        T each[lanes], numbers[lanes];
-        store(each, keys), store(numbers, x);
-        for (int lane = 0; k < stop; k++, lane++) {
-            const bool takes = each[lane] >= key;
-            key = takes ? each[lane] : key, value = takes ? numbers[lane] : value, place = takes ? at + k : place;
+        for (const int64_t stop = steps - k < group ? steps : k + group; k < stop; k++) {
+            const T each = keys_of(load<Vec<T, 1>>(in + k))[0];
+            if (each >= key) key = each, value = in[k], place = at + k;
             out[k] = value, rows[k] = place;
         }
     }

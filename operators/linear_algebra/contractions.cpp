@@ -66,9 +66,9 @@ Tensor kronecker(const Tensor& self, const Tensor& other) {
     }
     Tensor x = reshape(self, a), y = reshape(other, b);
     if (const int64_t numel = checked_numel(result); dims && numel >= 4096) {
-        // Both with whole rows of the result, if these are few: short pieces of rows would be read one by one.
+        // Both with whole rows of the result, if that is little to copy: short pieces of rows would be read one by one.
         const int64_t m = a[a.size() - 2], n = b.back(), row = m * n;
-        if (m > 1 && n > 1 && self.numel() >= 4 * m && other.numel() >= 4 * n) {
+        if (m > 1 && n > 1 && n <= 128 && self.numel() >= 4 * m && other.numel() >= 4 * n) {
             a.back() = n, b[b.size() - 2] = m;
             x = expand(x, a), y = expand(y, b);
             for (Sizes* each : {&a, &b}) each->pop_back(), each->back() = row;
