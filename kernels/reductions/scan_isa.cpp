@@ -164,11 +164,13 @@ void extremes(void* state, int64_t* places, void* to, int64_t* rows, const void*
     if (lines != 1) return;
     T key = *best, value = *held; // in registers: what was stored would be waited for
     int64_t place = *places;
+    const auto news = [&](int64_t k) __attribute__((always_inline)) { return keys_of(load<Vec<T, group>>(in + k)) >= key; };
     for (int64_t k = 0; k < steps;) {
-        if (group > 1 && steps - k >= group && !anywhere(keys_of(load<Vec<T, group>>(in + k)) >= key)) { // as in most places of a long line
-            store(out + k, all<Vec<T, group>>(value));
+        if (group > 1 && steps - k >= 2 * group && !anywhere(news(k) | news(k + group))) { // as in most places of a long line
+            const auto repeated = all<Vec<T, group>>(value);
+            store(out + k, repeated), store(out + k + group, repeated);
             using Part = Vec<int64_t, wide ? lanes : 2>;
-            for (const int64_t stop = k + group; k < stop; k += Lanes<Part>::count) store(rows + k, all<Part>(place));
+            for (const int64_t stop = k + 2 * group; k < stop; k += Lanes<Part>::count) store(rows + k, all<Part>(place));
             continue;
         }
         for (const int64_t stop = steps - k < group ? steps : k + group; k < stop; k++) {
