@@ -617,6 +617,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
             if (sides[k].data == out.data) return false;
         return true;
     }();
+    if (past_cache && !gathers && run_by_rows(kernel, program, order)) return true;
     const int64_t piece = gathers ? gather_piece : past_cache ? past_cache_tile / step.item_size : longest;
     const int64_t parts = (n + longest - 1) / longest;
     const int64_t grain = n >= parallel_elements ? 1 : parallel_elements / n;

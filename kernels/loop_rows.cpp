@@ -100,8 +100,12 @@ bool run_by_rows(const LoopKernel& kernel, const TileProgram& program, const Loo
             if (kernel.operands[outputs + i].data == output.data) return false;
     }
     const int64_t read = read_bytes(kernel, order);
-    // Tiles have streaming stores, which pays where rows are whole lines and follow each other, or are very long.
-    if (passes_cache(written, read) && (n > longest_past_cache || (n % 64 == 0 && !strided && !spread))) return false;
+    // Streaming stores pay where rows are whole lines and follow each other, or are very long. Tiles have them as well, and read such rows
+    // as fast, but for those of a single step: it would write a tile and copy that.
+    bool lines = n % 64 == 0 && !spread && program.one_step;
+    for (int k = 0; k < outputs; k++) lines &= reinterpret_cast<uintptr_t>(kernel.operands[k].data) % 64 == 0;
+    const bool passes = passes_cache(written, read), past_cache = passes && lines;
+    if (passes && !lines && (n > longest_past_cache || (n % 64 == 0 && !strided && !spread))) return false;
 
     RunArena arena;
     const size_t slots = program.slots.size();
@@ -131,13 +135,14 @@ bool run_by_rows(const LoopKernel& kernel, const TileProgram& program, const Loo
         cursors[count++] = {program.outputs[static_cast<size_t>(k)], static_cast<char*>(output.data),
                             ordered_strides(order, output, arena)};
         widest = widest < item(output) ? item(output) : widest;
+        if (past_cache) repeated[program.outputs[static_cast<size_t>(k)]] = native_past_cache;
     }
     const NativeKernel* native = find_native_short_rows(program, repeated, order.size);
     if (!native) return false;
 
     const int64_t at_once = native_rows_at_once(n, widest), table = static_cast<int64_t>(native_pointers(slots));
     const int64_t grain = 32768 / n / (1 + static_cast<int64_t>(program.steps.size()) / 4) + 1;
-    const bool backwards = goes_backwards(written + read);
+    const bool backwards = !past_cache && goes_backwards(written + read);
     parallel(rows, grain, [&](int64_t begin, int64_t end) {
         RunArena own;
         char* frame = own.take<char>(native_frame(*native, at_once));
@@ -155,6 +160,7 @@ bool run_by_rows(const LoopKernel& kernel, const TileProgram& program, const Loo
             }
         };
         in_direction(backwards, begin, end, direction_piece / n + 1, run);
+        if (past_cache) end_past_cache();
     });
     return true;
 }

@@ -373,13 +373,40 @@ template <class Op, class T> struct Fold {
         }
     }
 
+    static constexpr int row_lines = 8; // of the lanes of a block, eight kilobytes
+    /// At most so many lines of at least 16 rows. Rows are read one after the other, and the 16 lanes lie in the first cache: where all
+    /// rows of one line are read first, those that lie a power of two apart push each other out.
+    static __attribute__((noinline)) void columns_by_rows(char* to, const char* row, int64_t rows, int64_t bytes, int64_t stride) {
+        alignas(64) char sums[fold_lanes - 1][row_lines * 64]; // a frame has 8 KB; the last lane lies in the result
+        const char* lanes[fold_lanes];
+        for (const char*& lane : lanes) lane = row, row += stride;
+        for (int64_t r = fold_lanes; r < rows + fold_lanes - 1; r++, row += stride) {
+            // Behind the last row the last lane left is merged with the one half of them before it.
+            const int64_t left = rows + fold_lanes - 1 - r,
+                          lane = r < rows ? r % fold_lanes : left - (int64_t{1} << (63 - __builtin_clzll(left)));
+            const char *a = lanes[lane], *b = r < rows ? row : lanes[left];
+            char* sum = lane == fold_lanes - 1 ? to : sums[lane];
+            lanes[lane] = sum;
+#pragma GCC unroll 1
+            for (int64_t at = 0; at < bytes; at += width) store(sum + at, Op::apply(load<Columns>(a + at), load<Columns>(b + at)));
+        }
+        std::memcpy(to, lanes[0], static_cast<size_t>(bytes));
+    }
+
     /// Reduces blocks down columns. Few rows, or those far apart, are read a line of the cache at a time. Of others, or where less than a
     /// line is left, as many columns go at once as a vector has lanes, or as the mask says. Then the 16 lanes of every column stay in
     /// registers, and some rows are prefetched, since the hardware does not see a stream in 16 alternating loads.
     static void column_block(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride) {
         T* to = static_cast<T*>(out);
         const char* from = static_cast<const char*>(values);
-        if (constexpr int line = 64 / static_cast<int>(sizeof(T)); (rows <= few_rows || stride >= 1024) && columns >= line) {
+        constexpr int line = 64 / static_cast<int>(sizeof(T));
+        if constexpr (sums) // of others, no rows that lie so far apart come here
+            for (; stride >= 1024 && rows > few_rows && columns >= line;) {
+                const int64_t lines = columns < row_lines * line ? columns / line : row_lines;
+                columns_by_rows(reinterpret_cast<char*>(to), from, rows, lines * 64, stride);
+                to += lines * line, from += lines * 64, columns -= lines * line;
+            }
+        if (rows <= few_rows && columns >= line) {
             few(reinterpret_cast<char*>(to), from, rows, columns / line, stride);
             to += columns / line * line, from += columns / line * 64, columns %= line;
         }
@@ -515,14 +542,18 @@ template <class Op> RowFold by_sign(DType type) {
 RowFold find_row_fold(Combine combine, DType type) {
     bool single = type == DType::Float32 || type == DType::Complex64, complex = is_complex(type), floating = is_floating(type);
 #define KINDLING_FLOAT_FOLD(OP) single ? Fold<OP, float>::rows : Fold<OP, double>::rows
+    if (combine == Combine::Prod && (complex || !floating)) {
+        if constexpr (width == 64) return isa_avx2::find_row_fold(combine, type); // rare: 9 KB less
+        else return complex ? (KINDLING_FLOAT_FOLD(ComplexMultiply)) : any_sign<Multiply>(type);
+    }
+    if (complex && combine != Combine::Sum) return nullptr;
     switch (combine) {
     case Combine::Sum: return complex ? (KINDLING_FLOAT_FOLD(ComplexAdd)) : floating ? (KINDLING_FLOAT_FOLD(Add)) : any_sign<Add>(type);
-    case Combine::Prod:
-        return complex ? (KINDLING_FLOAT_FOLD(ComplexMultiply)) : floating ? (KINDLING_FLOAT_FOLD(Multiply)) : any_sign<Multiply>(type);
+    case Combine::Prod: return KINDLING_FLOAT_FOLD(Multiply);
     case Combine::Min:
-    case Combine::All: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Least)) : by_sign<Least>(type);
+    case Combine::All: return floating ? (KINDLING_FLOAT_FOLD(Least)) : by_sign<Least>(type);
     case Combine::Max:
-    case Combine::Any: return complex ? nullptr : floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
+    case Combine::Any: return floating ? (KINDLING_FLOAT_FOLD(Greatest)) : by_sign<Greatest>(type);
     default: return nullptr;
     }
 }

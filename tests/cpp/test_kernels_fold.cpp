@@ -170,7 +170,7 @@ template <class T> void test_sums(DType type, double tolerance) {
 /// The same numbers in another layout give the same bits.
 void test_order_follows_shape() {
     Expression same = identity(DType::Float32, DType::Float32);
-    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{37, 500, 20}, {3, 9, 60}, {2, 300, 16}}) {
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{37, 500, 20}, {3, 9, 60}, {2, 300, 16}, {2, 300, 512}}) {
         std::vector<Layout> layouts = {contiguous(sizes), permuted(sizes, {2, 1, 0}), permuted(sizes, {1, 2, 0})};
         std::vector<float> numbers(static_cast<size_t>(count_of(layouts[0])));
         fill(numbers, -1, 1);

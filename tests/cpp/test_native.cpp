@@ -231,6 +231,44 @@ void test_past_cache() {
     }
 }
 
+/// A single step over rows with streaming stores: a number or another row for each, of rows that lie apart, too.
+void test_rows_past_the_cache() {
+    ExpressionBuilder builder;
+    Sym x = builder.input(DType::Float32), y = builder.input(DType::Float32);
+    builder.output(x - y);
+    const Expression expression = builder.finish();
+    constexpr int64_t rows = 40, n = 192, sizes[] = {rows, n}, whole[] = {n * 4, 4};
+    const std::vector<float> a = ramp(rows * 2 * n), b = ramp(rows * n, -7);
+    for (const int64_t apart : {n, 2 * n})
+        for (const bool number : {false, true}) {
+            const int64_t first[] = {apart * 4, 4}, second[] = {number ? 4 : 0, number ? 0 : 4};
+            auto execute = [&](NativeMode mode, int64_t offset) {
+                std::vector<char> memory(rows * n * 4 + 256, 77);
+                char* begin = memory.data() + 64 + (-reinterpret_cast<intptr_t>(memory.data()) & 63) + offset;
+                const LoopOperand operands[] = {{begin, DType::Float32, whole},
+                                                {const_cast<float*>(a.data()), DType::Float32, first},
+                                                {const_cast<float*>(b.data()), DType::Float32, second}};
+                LoopKernel kernel;
+                kernel.expression = &expression;
+                kernel.ndim = 2;
+                kernel.sizes = sizes;
+                kernel.output_count = 1, kernel.input_count = 2;
+                kernel.operands = operands;
+                set_native(mode);
+                run(kernel);
+                CHECK(begin[-1] == 77);
+                CHECK(begin[rows * n * 4] == 77);
+                return std::vector<char>(begin, begin + rows * n * 4);
+            };
+            const std::vector<char> want = execute(NativeMode::Off, 0);
+            set_past_cache(0);
+            for (const int64_t offset : {0, 32})
+                for (int turn = 0; turn < 300; turn++) CHECK(execute(NativeMode::Worth, offset) == want);
+            CHECK(execute(NativeMode::Always, 0) == want);
+            set_past_cache(16 << 20);
+        }
+}
+
 /// A kernel of several functions is cut into loops over a block, and the cosine of x would share a loop with the sine. Where it goes to
 /// x's own memory, it is written when all have read x.
 void test_pieces() {
@@ -382,6 +420,7 @@ int main(int count, char** arguments) {
     test_threads();
     test_trace();
     test_past_cache();
+    test_rows_past_the_cache();
     test_pieces();
     test_verifier();
     test_many();
