@@ -572,7 +572,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
 bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const LoopOrder& order) {
     if (!program.one_step || kernel.output_count != 1 || order.ndim == 0) return false;
     // Pieces are short so that the reads of several inputs alternate and all of them are in flight at once.
-    constexpr int64_t gather_piece = 256, room = gather_piece * 16, longest = 16384;
+    constexpr int64_t gather_piece = 256, room = gather_piece * 16 + 64, longest = 16384;
     const TileStep& step = program.steps[0];
     const LoopOperand& out = kernel.operands[0];
     const int last = order.ndim - 1, count = step.operand_count;
@@ -612,7 +612,8 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
     const bool paired = count == 2 && every_second(0) && every_second(1) && sides[0].item == sides[1].item;
     // Short rows cost more one by one than gathered into a tile, many at once.
     if (n < (gathers ? 128 : numbers ? 80 : 256) || splat == (1u << count) - 1) return false;
-    const bool past_cache = passes_cache(order.size * step.item_size, read_bytes(kernel, order)) && [&] {
+    // (Beside them, streaming stores through a tile cost more than they save.)
+    const bool past_cache = !paired && passes_cache(order.size * step.item_size, read_bytes(kernel, order)) && [&] {
         for (int k = 0; k < count; k++)
             if (sides[k].data == out.data) return false;
         return true;
@@ -676,8 +677,11 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
             for (int64_t i = first; i < stop; i += piece) {
                 const int64_t m = stop - i < piece ? stop - i : piece;
                 if (paired) {
-                    const int64_t item = sides[0].item;
-                    find_plane_copy(sides[0].item)({gathered, at[0] + 2 * i * item, {2, m}, {room, item}, {at[1] - at[0], 2 * item}});
+                    // AVX2: a line of elements more, since instructions that read only the last vector of a piece confuse the prefetcher,
+                    // which follows them one by one.
+                    const int64_t item = sides[0].item, more = isa() == Isa::Avx2 ? 64 / item : 0,
+                                  some = i + m + more < stop ? m + more : m;
+                    find_plane_copy(sides[0].item)({gathered, at[0] + 2 * i * item, {2, some}, {room, item}, {at[1] - at[0], 2 * item}});
                     from[0] = gathered, from[1] = gathered + room;
                 }
                 for (int k = 0; k < count && !paired; k++) {
