@@ -81,7 +81,7 @@ bool fold_turned_rows(const FoldPlan& plan) {
     const int64_t length = order.sizes[last], blocks = length / fold_block;
     if (!input_count || rows < fold_lanes || length % fold_block || plan.reduced % (rows * length)) return false;
     const TileSlot& output = plan.program.slots[static_cast<size_t>(plan.program.outputs[0])];
-    const bool plain = plan.program.steps.empty() && output.kind == TileSlot::Input, near = order.size < (plain ? 1 << 21 : 1 << 17);
+    const bool plain = plan.program.steps.empty() && output.kind == TileSlot::Input, near = order.size < (plain ? 1 << 21 : 1 << 15);
     if (near && !plain) return false; // it would cost more than it gains
     for (const TileSlot& slot : plan.program.slots)
         if (slot.kind == TileSlot::Index) return false;

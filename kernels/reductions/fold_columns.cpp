@@ -11,7 +11,7 @@ namespace {
 /// allow it.
 int64_t stride_of(const LoopOrder& order, int from, int to, const LoopOperand& operand) {
     for (int d = from; d + 1 < to; d++)
-        if (operand.strides[order.dims[d]] != operand.strides[order.dims[d + 1]] * order.sizes[d + 1]) return -1;
+        if (order.sizes[d] != 1 && operand.strides[order.dims[d]] != operand.strides[order.dims[d + 1]] * order.sizes[d + 1]) return -1;
     return from < to ? operand.strides[order.dims[to - 1]] : 0;
 }
 
