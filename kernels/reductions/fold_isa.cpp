@@ -173,10 +173,17 @@ template <class Op, class T> struct Fold {
             lanes[k] = step(lanes[k], next);
             bad[k] |= next != next;
         };
-        int64_t at = items;
-        for (; n - at >= items; at += items)
+        // From the start: the first values, taken twice, change nothing, and the hardware's prefetcher sees every line. From memory that is
+        // not enough: so many instructions a line leave too few lines in flight (doubles beyond the caches: half the time).
+        constexpr int ahead = 6144;
+        int64_t at = 0;
+        for (; n - at >= items; at += items) {
 #pragma GCC unroll 8
             for (int k = 0; k < vectors; k++) take(k, load<V>(x + at + k * in_vector));
+#pragma GCC unroll 8
+            for (int line = 0; line < items * static_cast<int>(sizeof(T)); line += 64)
+                __builtin_prefetch(reinterpret_cast<const char*>(x + at) + ahead + line);
+        }
         if (at < n)
 #pragma GCC unroll 8
             for (int k = 0; k < vectors; k++) take(k, load_some(x + at + k * in_vector, n - at - k * in_vector));
@@ -210,16 +217,20 @@ template <class Op, class T> struct Fold {
     static constexpr bool sums = std::is_same_v<Op, Add>;
     static constexpr bool lanes_by_four = std::is_floating_point_v<T> && Op::parts == 1 && (in_vector >= 8 || (sums && sizeof(V) == 32));
     static constexpr bool by_four = lanes_by_four && sums;
+    /// Merges values of which none is NaN.
+    static KINDLING_INLINE V merge_numbers_only(const V& a, const V& b) {
+        if constexpr (Op::extreme) return Op::second_if_equal(a, b);
+        else return Op::apply(a, b);
+    }
     /// Merges lanes of a and then of b: each block's `part` lanes become half as many.
     template <int Part, int... I> static KINDLING_INLINE V halved(const V& a, const V& b, std::integer_sequence<int, I...>) {
         constexpr int half = Part / 2; // of block I / half
-        return Op::apply(V(__builtin_shufflevector(a, b, (I / half * Part + I % half)...)),
-                         V(__builtin_shufflevector(a, b, (I / half * Part + I % half + half)...)));
+        return merge_numbers_only(V(__builtin_shufflevector(a, b, (I / half * Part + I % half)...)),
+                                  V(__builtin_shufflevector(a, b, (I / half * Part + I % half + half)...)));
     }
     // One loop for all blocks, because the hardware prefetcher follows the address of the load instruction. The loop
     // contains only loads and additions, so that as many loads as possible are in flight.
-    static KINDLING_INLINE void four_blocks(T* out, const T* x) {
-        V folded[4];
+    static KINDLING_INLINE void four_blocks(V* folded, const T* x) {
 #pragma GCC unroll 1
         for (int b = 0; b < 4; b++, x += fold_block) {
             V lanes[vectors];
@@ -231,17 +242,42 @@ template <class Op, class T> struct Fold {
                 for (int k = 0; k < vectors; k++) lanes[k] = Op::apply(lanes[k], load<V>(x + at + k * in_vector));
             folded[b] = fold_vectors(lanes);
         }
-        finish_four(out, folded);
     }
     static KINDLING_INLINE void finish_four(T* out, const V* folded) { store(out, first_four(four_numbers(folded))); }
     static KINDLING_INLINE Vec<T, 4> first_four(const V& numbers) { return __builtin_shufflevector(numbers, numbers, 0, 1, 2, 3); }
+    /// A number of each of four blocks.
     static KINDLING_INLINE V four_numbers(const V* folded) {
-        constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
-        V sum = halved<in_vector / 2>(halved<in_vector>(folded[0], folded[1], all_lanes),
-                                      halved<in_vector>(folded[2], folded[3], all_lanes), all_lanes);
-        if constexpr (in_vector == 16) sum = halved<4>(sum, sum, all_lanes);
-        return in_vector == 4 ? sum : halved<2>(sum, sum, all_lanes);
+        if constexpr (sums) return four_numbers_here(folded);
+        else return four_numbers_called(folded);
     }
+    static KINDLING_INLINE V four_numbers_here(const V* folded) {
+        constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
+        V four = halved<in_vector / 2>(halved<in_vector>(folded[0], folded[1], all_lanes),
+                                       halved<in_vector>(folded[2], folded[3], all_lanes), all_lanes);
+        if constexpr (in_vector == 16) four = halved<4>(four, four, all_lanes);
+        if constexpr (in_vector > 4) four = halved<2>(four, four, all_lanes);
+        return four;
+    }
+    static __attribute__((noinline)) V four_numbers_called(const V* folded) { // five copies of it would take 14 KB
+        V four = four_numbers_here(folded);
+        if constexpr (Op::extreme) {
+            const V all = folded[0] + folded[1] + (folded[2] + folded[3]); // NaN where one is, or where infinities meet
+            if (anywhere(all != all)) [[unlikely]]
+                for (int k = 0; k < 4; k++)
+                    if (anywhere(folded[k] != folded[k])) four[k] = std::numeric_limits<T>::quiet_NaN();
+        }
+        return four;
+    }
+
+    /// Merges every lane with the one `apart` behind it.
+    template <int Apart, int... I> static KINDLING_INLINE V neighbours(const V& a, std::integer_sequence<int, I...>) {
+        return Op::apply(a, V(__builtin_shufflevector(a, a, ((I + Apart) % in_vector)...)));
+    }
+    static KINDLING_INLINE T merged_four_numbers(const V& numbers) {
+        constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
+        return neighbours<2>(neighbours<1>(numbers, all_lanes), all_lanes)[0];
+    }
+    static KINDLING_INLINE T merged_four(const V* folded) { return merged_four_numbers(four_numbers(folded)); }
 
     static KINDLING_INLINE void finish_lanes(T* out, const char* from) {
         V lanes[vectors];
@@ -277,9 +313,7 @@ template <class Op, class T> struct Fold {
             int64_t count = 0, b = 0;
             if constexpr (lanes_by_four)
                 for (; b + 4 <= blocks; b += 4, lanes += 4 * fold_lanes_bytes) {
-                    constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
-                    V sum = finish_four_lanes(lanes);
-                    numbers[count++] = neighbours<2>(neighbours<1>(sum, all_lanes), all_lanes)[0];
+                    numbers[count++] = merged_four_numbers(finish_four_lanes(lanes));
                 }
             if (b < blocks) {
                 T rest[16] = {};
@@ -298,11 +332,6 @@ template <class Op, class T> struct Fold {
         }
         return numbers[0];
     }
-    /// Merges every lane with the one `apart` behind it.
-    template <int Apart, int... I> static KINDLING_INLINE V neighbours(const V& a, std::integer_sequence<int, I...>) {
-        return Op::apply(a, V(__builtin_shufflevector(a, a, ((I + Apart) % in_vector)...)));
-    }
-
     /// Integers give the same in any order: whole vectors, several accumulators.
     static constexpr bool in_any_order = std::is_integral_v<T> && !std::is_same_v<Op, Multiply>;
     static void any_order(T* out, const T* x, int64_t n) {
@@ -497,16 +526,14 @@ template <class Op, class T> struct Fold {
             int64_t at = 0;
             if constexpr (lanes_by_four)
                 for (; n - at >= 4 * fold_block; at += 4 * fold_block) {
-                    Number numbers[4];
+                    V folded[4];
                     if constexpr (by_four) {
-                        four_blocks(numbers[0].parts, x + at);
+                        four_blocks(folded, x + at);
                     } else {
-                        V folded[4];
 #pragma GCC unroll 1
                         for (int b = 0; b < 4; b++) folded[b] = block_lanes(x + at + b * fold_block, fold_block);
-                        finish_four(numbers[0].parts, folded);
                     }
-                    counter.push_four(merged(merged(numbers[0], numbers[1]), merged(numbers[2], numbers[3])));
+                    counter.push_four({{merged_four(folded)}});
                 }
             for (; at < n; at += fold_block) {
                 Number number;
