@@ -156,8 +156,6 @@ template <class T> T lcm(T a, T b) {
     return static_cast<T>(result);
 }
 
-double next_after(double a, double b) { return __builtin_nextafter(a, b); }
-float next_after_float(float a, float b) { return __builtin_nextafterf(a, b); }
 double mantissa(double x) {
     int exponent;
     return __builtin_frexp(x, &exponent);
@@ -199,14 +197,12 @@ TileFunction find_special(Primitive primitive, DType type) {
         case Primitive::Fmod: return each<float, std::fmod>;
         case Primitive::Remainder: return each<float, python_remainder<float>>;
         case Primitive::FloorDiv: return each<float, floor_divide<float>>;
-        case Primitive::Nextafter: return each<float, next_after_float>;
         default: return nullptr;
         }
     if (type == DType::Float64) switch (primitive) {
         case Primitive::Fmod: return each<double, std::fmod>;
         case Primitive::Remainder: return each<double, python_remainder<double>>;
         case Primitive::FloorDiv: return each<double, floor_divide<double>>;
-        case Primitive::Nextafter: return each<double, next_after>;
         case Primitive::Zeta: return each<double, zeta>;
         case Primitive::FrexpMantissa: return each<double, mantissa>;
         case Primitive::FrexpExponent: return each<double, exponent>;

@@ -186,6 +186,7 @@ TileCode find_arithmetic(Primitive primitive, DType type) {
                                   : select16);
     case Primitive::Fma: return simple(type == DType::Float32 ? fused<float> : type == DType::Float64 ? fused<double> : nullptr);
     case Primitive::Copysign: return simple(KINDLING_FLOATS(binary, CopysignOp));
+    case Primitive::Nextafter: return simple(KINDLING_FLOATS(binary, NextafterOp));
     case Primitive::IsNan:
         if (complex) return simple(type == DType::Complex64 ? complex_test<float, IsNanOp> : complex_test<double, IsNanOp>);
         return simple(KINDLING_FLOATS(test, IsNanOp));
