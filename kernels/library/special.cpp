@@ -30,75 +30,31 @@ double root(double x) { return __builtin_sqrt(x); }
 
 // ---- Bessel functions of orders 0 and 1
 
-struct Bessel {
-    double j0, j1, y0, y1;
-};
-
-/// For 0 < x < 0.001: the first terms of the power series.
-Bessel bessel_near_zero(double x) {
-    double z = 0.25 * x * x, logarithm = log(x) - log_2;
-    Bessel b;
-    b.j0 = 1 - z + 0.25 * z * z;
-    b.j1 = 0.5 * x * (1 - 0.5 * z + z * z / 12);
-    b.y0 = 2 / pi * ((logarithm + euler) * b.j0 + z - 0.375 * z * z);
-    b.y1 = -2 / (pi * x) + 2 / pi * logarithm * b.j1 - 0.5 * x / pi * ((1 - 2 * euler) - 0.5 * z * (2.5 - 2 * euler));
-    return b;
+/// The sum of c[k] t^k, of even and odd k apart: two chains that run side by side.
+template <int N> double polynomial(const double (&c)[N], double t) {
+    static_assert(N % 2 == 0);
+    double even = c[N - 2], odd = c[N - 1];
+    for (int k = N - 4; k >= 0; k -= 2) even = even * (t * t) + c[k], odd = odd * (t * t) + c[k + 1];
+    return even + odd * t;
 }
 
-/// Up to 25: downward recurrence (Miller), normalised by 1 = J0 + 2 J2 + 2 J4 + ..., and Neumann's series for Y.
-Bessel bessel_by_recurrence(double x) {
-    constexpr int most = 90;
-    double values[most + 2];
-    int last = x > 5 ? most : 44;
-    values[last + 1] = 0;
-    values[last] = 1e-200;
-    double whole = 2 * values[last];
-    for (int k = last - 1; k >= 0; k--) {
-        values[k] = 2 * (k + 1) / x * values[k + 1] - values[k + 2];
-        if (k % 2 == 0) whole += k ? 2 * values[k] : values[k];
-        if (size(values[k]) > 1e200) { // small x
-            for (int i = k; i <= last; i++) values[i] *= 1e-200;
-            whole *= 1e-200;
-        }
+/// Of 0 < x < infinity: up to 8 by polynomials, beyond by a wave whose amplitudes are polynomials of 64 / x^2.
+double bessel(int order, bool second, double x) {
+    namespace of = coefficients;
+    if (x <= 8) {
+        const double t = x * x / 32 - 1, scale = order ? x : 1;
+        const double first = scale * (order ? polynomial(of::bessel_j1, t) : polynomial(of::bessel_j0, t));
+        if (!second) return first;
+        const double rest = scale * (order ? polynomial(of::bessel_y1, t) : polynomial(of::bessel_y0, t));
+        return 2 / pi * (log(x) * first - (order ? 1 / x : 0)) + rest;
     }
-    double scale = 1 / whole;
-    Bessel b;
-    b.j0 = values[0] * scale;
-    b.j1 = values[1] * scale;
-    double even = 0, odd = 0, sign = -1;
-    for (int k = 1; 2 * k + 1 <= last; k++, sign = -sign) {
-        even += sign * values[2 * k] / k;
-        odd += sign * (2 * k + 1) * values[2 * k + 1] / (static_cast<double>(k) * (k + 1));
-    }
-    double logarithm = log(0.5 * x) + euler;
-    b.y0 = 2 / pi * (logarithm * b.j0 - 2 * even * scale);
-    b.y1 = -2 / (pi * x) * b.j0 + 2 / pi * ((logarithm - 1) * b.j1 - odd * scale);
-    return b;
+    const double u = 8 / x, t = 2 * u * u - 1;
+    const double p = order ? polynomial(of::bessel_p1, t) : polynomial(of::bessel_p0, t);
+    const double q = u * (order ? polynomial(of::bessel_q1, t) : polynomial(of::bessel_q0, t));
+    const double s = sin(x), c = cos(x), height = root(1 / pi / x);
+    const double a = order ? s - c : c + s, b = order ? -(s + c) : s - c; // sqrt(2) times the phase's cosine and sine
+    return height * (second ? p * b + q * a : p * a - q * b);
 }
-
-/// Beyond 25: Hankel's asymptotic series.
-struct Phases {
-    double p, q;
-};
-Phases hankel(double four_nu_squared, double x) {
-    Phases sum{1, 0};
-    double term = 1;
-    for (int k = 1; k < 60; k++) {
-        double next = term * (four_nu_squared - (2 * k - 1) * (2 * k - 1)) / (k * 8 * x);
-        if (size(next) > size(term) && k > 2) break;
-        term = next;
-        (k % 2 ? sum.q : sum.p) += (k / 2) % 2 ? -term : term;
-        if (size(term) < 1e-18) break;
-    }
-    return sum;
-}
-Bessel bessel_far(double x) {
-    double s = sin(x) * root_half, c = cos(x) * root_half, height = root(2 / pi / x);
-    Phases zero = hankel(0, x), one = hankel(4, x);
-    return {height * (zero.p * (c + s) - zero.q * (s - c)), height * (one.p * (s - c) + one.q * (s + c)),
-            height * (zero.p * (s - c) + zero.q * (c + s)), height * (-one.p * (s + c) + one.q * (s - c))};
-}
-Bessel bessel(double x) { return x < 1e-3 ? bessel_near_zero(x) : x <= 25 ? bessel_by_recurrence(x) : bessel_far(x); }
 
 // ---- modified Bessel functions of the second kind
 
@@ -254,15 +210,15 @@ double upper_fraction(double a, double x) { // Lentz
 
 } // namespace
 
-double bessel_j0(double x) { return x != x ? x : x == 0 ? 1 : size(x) == infinity ? not_a_number : bessel(size(x)).j0; }
+double bessel_j0(double x) { return x != x ? x : x == 0 ? 1 : size(x) == infinity ? not_a_number : bessel(0, false, size(x)); }
 double bessel_j1(double x) {
     if (x != x || x == 0) return x;
     if (size(x) == infinity) return not_a_number;
-    double value = bessel(size(x)).j1;
+    double value = bessel(1, false, size(x));
     return x < 0 ? -value : value;
 }
-double bessel_y0(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(x).y0; }
-double bessel_y1(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(x).y1; }
+double bessel_y0(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(0, true, x); }
+double bessel_y1(double x) { return x == 0 ? -infinity : !(x > 0 && x < infinity) ? not_a_number : bessel(1, true, x); }
 
 double scaled_bessel_k0(double x) {
     return x == 0 ? infinity : !(x > 0) ? not_a_number : x == infinity ? 0 : x <= 2 ? exp(x) * k_near_zero(x).k0 : scaled_k(0, x);
@@ -296,6 +252,7 @@ double airy_ai(double x) {
             second += g;
             f *= cube / static_cast<long double>((3 * k + 2) * (3 * k + 3));
             g *= cube / static_cast<long double>((3 * k + 3) * (3 * k + 4));
+            if (__builtin_fabsl(f) + __builtin_fabsl(g) < 1e-22L) break;
         }
         return static_cast<double>(0.355028053887817239260063186004183L * first - 0.258819403792806798405183560189204L * second);
     }

@@ -139,6 +139,29 @@ def erfcx_scaled(t):
 fit("erfcx", "(1 + 2x) erfcx(x) over t = (x - 4) / (x + 4), x >= 0", erfcx_scaled, -1, 1, 25)
 fit("lgamma", "lgamma(x) / ((x - 1)(x - 2)) over y = x - 1.5, 1 <= x <= 2",
     lambda y: (mp.euler if y == -0.5 else (1 - mp.euler) if y == 0.5 else mp.loggamma(y + 1.5) / ((y + 0.5) * (y - 0.5))), -0.5, 0.5, 21)
+
+def bessel(kind, order, t):
+    """J or Y of x = sqrt(32 (t + 1)), over x for order 1; of Y what its logarithm and its pole leave."""
+    x = mp.sqrt(32 * max(t + 1, mp.mpf(10) ** -20))
+    value = mp.besselj(order, x)
+    if kind == "y":
+        value = mp.bessely(order, x) - 2 / mp.pi * (mp.log(x) * value - (1 / x if order else 0))
+    return value / x if order else value
+
+
+def wave(part, order, t):
+    """The amplitudes P and Q x / 8 at x = 8 / sqrt((t + 1) / 2): J sqrt(pi x / 2) = P cos(c) - Q sin(c), c = x - (order / 2 + 1/4) pi."""
+    x = 8 / mp.sqrt(max(t + 1, mp.mpf(10) ** -20) / 2)
+    c, j, y = x - (2 * order + 1) * mp.pi / 4, mp.besselj(order, x), mp.bessely(order, x)
+    return mp.sqrt(mp.pi * x / 2) * (j * mp.cos(c) + y * mp.sin(c) if part == "p" else (y * mp.cos(c) - j * mp.sin(c)) * x / 8)
+
+
+for order in (0, 1):
+    over = f"{' / x' if order else ''} over t = x^2 / 32 - 1, x <= 8"
+    fit(f"bessel_j{order}", f"J{order}(x){over}", lambda t: bessel("j", order, t), -1, 1, 15)
+    fit(f"bessel_y{order}", f"(Y{order}(x) - 2/pi (log(x) J{order}(x){' - 1/x' if order else ''})){over}", lambda t: bessel("y", order, t), -1, 1, 15)
+    fit(f"bessel_p{order}", "the amplitude of the cosine over t = 2 (8/x)^2 - 1, x >= 8", lambda t: wave("p", order, t), -1, 1, 11)
+    fit(f"bessel_q{order}", "that of the sine, times x / 8", lambda t: wave("q", order, t), -1, 1, 11)
 fit("i0_small", "e^-x I0(x) over t = x/4 - 1, x <= 8", lambda t: mp.exp(-4 * (t + 1)) * mp.besseli(0, 4 * (t + 1)), -1, 1, 27)
 fit("i0_large", "sqrt(x) e^-x I0(x) over t = 16/x - 1, x >= 8",
     lambda t: 1 / mp.sqrt(2 * mp.pi) if t <= -1 else mp.sqrt(16 / (t + 1)) * mp.exp(-16 / (t + 1)) * mp.besseli(0, 16 / (t + 1)), -1, 1, 23)
