@@ -144,10 +144,10 @@ double gamma_weight(double a, double x) {
 }
 double lower_series(double a, double x) {
     double term = 1, sum = term;
-    for (int k = 1; k < 100000; k++) {
-        term *= x / (a + k);
-        sum += term;
-        if (term < 1e-17 * sum) break;
+    for (double k = a; term >= 1e-17 * sum; k += 4) { // four terms by one division
+        const double b = k + 1, c = k + 2, d = k + 3, e = k + 4, first = term * x / (b * c * d * e);
+        sum += first * (c * d * e + x * (d * e + x * (e + x)));
+        term = first * x * x * x;
     }
     return sum * (a < 20 ? exp(a * log(x) - x - log_gamma(a + 1)) : gamma_weight(a, x) / a);
 }
@@ -190,20 +190,20 @@ Parts gamma_far(double a, double x) {
     double at = eta * root(a / 2);
     return {0.5 * erfc(-at) - rest, 0.5 * erfc(at) + rest};
 }
-double upper_fraction(double a, double x) { // Lentz
-    constexpr double tiny = 1e-300;
-    double b = x + 1 - a, c = 1 / tiny, d = 1 / (size(b) < tiny ? tiny : b), h = d;
+/// By numerators and denominators, with a division every four terms only.
+double upper_fraction(double a, double x) {
+    double b = x + 1 - a, above = 1, below = b, above_before = 0, below_before = 1, h = 0;
     for (int k = 1; k < 100000; k++) {
-        double numerator = -k * (k - a);
+        const double part = -k * (k - a);
         b += 2;
-        d = numerator * d + b;
-        if (size(d) < tiny) d = tiny;
-        c = b + numerator / c;
-        if (size(c) < tiny) c = tiny;
-        d = 1 / d;
-        double factor = c * d;
-        h *= factor;
-        if (size(factor - 1) < 1e-16) break;
+        const double next_above = b * above + part * above_before, next_below = b * below + part * below_before;
+        above_before = above, below_before = below, above = next_above, below = next_below;
+        if (k % 4) continue;
+        const double last = h;
+        h = above / below;
+        if (size(h - last) <= 1e-16 * size(h)) break;
+        if (size(below) < 1e200) continue;
+        above *= 1e-200, below *= 1e-200, above_before *= 1e-200, below_before *= 1e-200;
     }
     return h * gamma_weight(a, x);
 }
