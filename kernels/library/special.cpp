@@ -192,6 +192,8 @@ Parts gamma_far(double a, double x) {
 }
 /// By numerators and denominators, with a division every four terms only.
 double upper_fraction(double a, double x) {
+    const double weight = gamma_weight(a, x);
+    if (weight == 0) return 0; // so what is left has at most the size of 1e8
     double b = x + 1 - a, above = 1, below = b, above_before = 0, below_before = 1, h = 0;
     for (int k = 1; k < 100000; k++) {
         const double part = -k * (k - a);
@@ -205,7 +207,7 @@ double upper_fraction(double a, double x) {
         if (size(below) < 1e200) continue;
         above *= 1e-200, below *= 1e-200, above_before *= 1e-200, below_before *= 1e-200;
     }
-    return h * gamma_weight(a, x);
+    return h * weight;
 }
 
 } // namespace
