@@ -420,32 +420,36 @@ constexpr int64_t parallel_elements = 32768;
 /// stores to addresses that end in the same bits (4K aliasing).
 constexpr int64_t past_cache_tile = 1024;
 
-/// Runs one step from memory to memory with streaming stores, by machine code. False if there is none. Operands whose
-/// bit is set in `splat` are scalars.
-bool run_past_cache(const LoopKernel& kernel, const TileProgram& program, int64_t size, unsigned splat, const char* const* from) {
+/// Runs one step from memory to memory, by machine code. False if there is none. Operands whose bit is set in `splat` are scalars.
+/// `past_cache`: with streaming stores.
+bool run_step_natively(const LoopKernel& kernel, const TileProgram& program, int64_t size, unsigned splat, const char* const* from,
+                       bool past_cache, bool backwards) {
     const TileStep& step = program.steps[0];
     char* out = static_cast<char*>(kernel.operands[0].data);
-    if (reinterpret_cast<uintptr_t>(out) % 64) return false;
+    if (past_cache && reinterpret_cast<uintptr_t>(out) % 64) return false;
     RunArena arena;
     const size_t slots = program.slots.size();
     uint8_t* repeated = arena.take<uint8_t>(static_cast<int64_t>(slots));
     std::memset(repeated, 0, slots);
     for (int k = 0; k < step.operand_count; k++) repeated[step.operands[k]] = splat >> k & 1;
-    repeated[step.out] = native_past_cache;
+    if (past_cache) repeated[step.out] = native_past_cache;
     const NativeKernel* native = find_native(program, repeated, size);
     if (!native) return false;
     static_assert(parallel_elements % 64 == 0); // parts begin at whole cache lines
-    parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
+    parallel(size, parallel_elements, [&](int64_t first, int64_t last) {
         RunArena own;
         char** pointers = own.take<char*>(static_cast<int64_t>(native_pointers(slots)));
-        for (int k = 0; k < step.operand_count; k++) {
-            const int16_t s = step.operands[k];
-            const int64_t item = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(s)].item_size;
-            pointers[s] = const_cast<char*>(from[k]) + begin * item;
-        }
-        pointers[step.out] = out + begin * step.item_size;
-        run_native(*native, pointers, end - begin, own.take<char>(native_frame(*native)));
-        end_past_cache();
+        char* frame = own.take<char>(native_frame(*native));
+        in_direction(backwards, first, last, direction_piece, [&](int64_t begin, int64_t end) {
+            for (int k = 0; k < step.operand_count; k++) {
+                const int16_t s = step.operands[k];
+                const int64_t item = splat >> k & 1 ? 0 : program.slots[static_cast<size_t>(s)].item_size;
+                pointers[s] = const_cast<char*>(from[k]) + begin * item;
+            }
+            pointers[step.out] = out + begin * step.item_size;
+            run_native(*native, pointers, end - begin, frame);
+        });
+        if (past_cache) end_past_cache();
     });
     return true;
 }
@@ -544,6 +548,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
     const int64_t written = size * step.item_size, read = size * (items[0] + items[1] + items[2]);
     if (in_place || stays_in_cache(step.task) || !passes_cache(written, read)) {
         const bool backwards = goes_backwards(written + read);
+        if (one_step_gains(size) && run_step_natively(kernel, program, size, splat, from, false, backwards)) return true;
         parallel(size, parallel_elements, [&](int64_t first, int64_t last) {
             in_direction(backwards, first, last, direction_piece, [&](int64_t begin, int64_t end) {
                 step.function(out + begin * step.item_size, from[0] + begin * items[0], from[1] + begin * items[1],
@@ -552,7 +557,7 @@ bool run_plain(const LoopKernel& kernel, const TileProgram& program) {
         });
         return true;
     }
-    if (run_past_cache(kernel, program, size, splat, from)) return true;
+    if (run_step_natively(kernel, program, size, splat, from, true, false)) return true;
     // Through a tile that stays in the first cache.
     parallel(size, parallel_elements, [&](int64_t begin, int64_t end) {
         alignas(64) char tile[past_cache_tile];
@@ -618,7 +623,7 @@ bool run_one_step(const LoopKernel& kernel, const TileProgram& program, const Lo
             if (sides[k].data == out.data) return false;
         return true;
     }();
-    if (past_cache && !gathers && run_by_rows(kernel, program, order)) return true;
+    if ((past_cache || one_step_gains(order.size)) && !gathers && run_by_rows(kernel, program, order)) return true;
     const int64_t piece = gathers ? gather_piece : past_cache ? past_cache_tile / step.item_size : longest;
     const int64_t parts = (n + longest - 1) / longest;
     const int64_t grain = n >= parallel_elements ? 1 : parallel_elements / n;

@@ -443,6 +443,7 @@ void set_native(NativeMode mode) {
 
 bool native_always() { return mode() == Mode::Always; }
 bool native_off() { return mode() == Mode::Off; }
+bool one_step_gains(int64_t elements) { return isa() == Isa::Avx2 && elements >= 1 << 21; }
 
 /// Then a single step gains as well: tiles need an intermediate tile for streaming stores.
 static bool writes_past_cache(const TileProgram& program, const uint8_t* repeated) {
@@ -455,8 +456,8 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
                                        int rows = 0) {
     const Mode how = mode();
     if (how == Mode::Off || (program.steps.empty() && rows <= 0) || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
-    if (how == Mode::Worth && program.steps.size() < 2 && !folds && rows != short_rows && !writes_past_cache(program, repeated))
-        return nullptr;
+    const bool one_gains = rows == short_rows || writes_past_cache(program, repeated) || one_step_gains(elements);
+    if (how == Mode::Worth && program.steps.size() < 2 && !folds && !one_gains) return nullptr;
     NativeState* state = state_of(program);
     if (const NativeVariant* variant = variant_of(*state, program, repeated, folds, rows)) return variant->kernel;
     if (!has_proved_worth(*state, program, elements, how, folds != nullptr)) return nullptr;

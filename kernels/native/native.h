@@ -86,6 +86,10 @@ bool native_always();
 /// True if nobody shall make machine code (KINDLING_NATIVE=0).
 bool native_off();
 
+/// True if so many elements of one step take less time by machine code, which is unrolled. Tiles of AVX2 load each half of a cache line by
+/// the same instruction: beyond the caches, where several streams are read, its prefetcher then lags behind (Zen 5: up to twice the time).
+bool one_step_gains(int64_t elements);
+
 /// How many kernels have been compiled.
 int64_t native_kernel_count();
 
