@@ -182,6 +182,7 @@ template <class T> struct Mover {
     /// hardware prefetches. The last vector begins with the row and rewrites some elements.
     static KINDLING_INLINE void turn_row(char* to, const char* from, int64_t n) {
         constexpr auto order = std::make_integer_sequence<int, lanes>();
+#pragma GCC unroll 2
         for (int64_t at = n - lanes; at > 0; at -= lanes) store(to + at * item, turned(load<W>(from - (at + lanes - 1) * item), order));
         store(to, turned(load<W>(from - (lanes - 1) * item), order));
     }
