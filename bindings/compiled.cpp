@@ -61,6 +61,26 @@ bool end_region(bool failed, bool& idle) {
     return false;
 }
 
+/// What the open call with fullgraph refused first.
+constinit thread_local PyObject* refused = nullptr;
+
+/// Takes the error that is set, and sets it again.
+void keep_refused() {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (!refused) refused = Py_NewRef(value);
+    PyErr_Restore(type, value, traceback);
+}
+/// The call ends with that error, even if the program caught it: it was no part of what is compiled, so no `except` can see it.
+PyObject* with_refused(PyObject* result) {
+    Object error(std::exchange(refused, nullptr));
+    Py_XDECREF(result);
+    PyErr_Clear();
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+    return nullptr;
+}
+
 PyObject* call_apart(Compiled* self, PyObject* const* arguments, size_t count, PyObject* names) {
     if (!refuse_break("refuse_apart", self->function)) return nullptr;
     const int calls = std::exchange(compiled_calls, 0);
@@ -95,6 +115,8 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t count, PyObj
     PyObject* result = PyObject_Vectorcall(self->function, arguments, count, names);
     whole_calls -= self->whole;
     compiled_calls--;
+    if (refused && !whole_calls) [[unlikely]]
+        result = with_refused(result);
     if (!records) return result;
     bool idle = false;
     if (!end_region(!result, idle)) Py_CLEAR(result);
@@ -307,6 +329,7 @@ bool refuse_break(const char* what, PyObject* object) {
     if (!whole_calls) [[likely]]
         return true;
     Object refuse(import("kindling._compiling.breaks", what)), told(refuse ? PyObject_CallOneArg(refuse.get(), object) : nullptr);
+    if (!told) keep_refused();
     return static_cast<bool>(told);
 }
 

@@ -5,6 +5,13 @@
 
 namespace kindling::KINDLING_ISA_NAMESPACE {
 
+/// The number beside a on the way to b: its bits are one more where that leads away from 0, else one less.
+template <class V> KINDLING_INLINE V next_after(const V& a, const V& b) {
+    const Mask<V> away = (a < b) ^ (a < 0);
+    const V beside = bit_cast<V>(bit_cast<Mask<V>>(a) - 1 - away - away), least = with_sign(bit_cast<V>(all<Mask<V>>(1)), b);
+    return choose((a != a) | (b != b), a + b, choose(a == b, b, choose(a == 0, least, beside)));
+}
+
 #define KINDLING_OPERATION(NAME, ...)                                                                                                      \
     struct NAME {                                                                                                                          \
         template <class V> static KINDLING_INLINE auto apply __VA_ARGS__                                                                   \
@@ -35,12 +42,7 @@ KINDLING_OPERATION(IntegerSignOp, (V a) { return (a < 0) - (a > 0); })
 // 1 or -1 by comparison; a NaN compares false and gives 0, as torch.sign
 KINDLING_OPERATION(FloatSignOp, (V a) { return convert<Item<V>>((a < 0) - (a > 0)); })
 KINDLING_OPERATION(CopysignOp, (V a, V b) { return with_sign(a, b); })
-// One unit of the bits away from 0 where b lies beyond a, else one towards it.
-KINDLING_OPERATION(NextafterOp, (V a, V b) {
-    const Mask<V> away = (a < b) ^ (a < 0);
-    const V beside = bit_cast<V>(bit_cast<Mask<V>>(a) - 1 - away - away), least = with_sign(bit_cast<V>(all<Mask<V>>(1)), b);
-    return choose((a != a) | (b != b), a + b, choose(a == b, b, choose(a == 0, least, beside)));
-})
+KINDLING_OPERATION(NextafterOp, (V a, V b) { return next_after(a, b); })
 KINDLING_OPERATION(IsNanOp, (V a) { return a != a; })
 KINDLING_OPERATION(IsInfOp, (V a) { return absolute(a) == all<V>(static_cast<Item<V>>(__builtin_inf())); })
 KINDLING_OPERATION(SignBitOp, (V a) { return bit_cast<Mask<V>>(a) < 0; })

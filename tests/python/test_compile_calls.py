@@ -164,6 +164,25 @@ def test_fullgraph_takes_values_that_are_no_branches_of_the_program(function):
     assert [each.tolist() if hasattr(each, "tolist") else each for each in results][0] == pytest.approx(results[1].tolist() if hasattr(results[1], "tolist") else results[1])
 
 
+def test_fullgraph_refusals_pass_handlers_of_the_program():
+    """They come while PyTorch compiles, when no handler of the program is there yet."""
+    def careful(x):
+        try:
+            if x.sum() > 0:
+                return x + 1
+        except Exception:
+            return x - 1
+        finally:
+            x = x * 2
+        return x
+
+    for module in (torch, kindling):
+        with pytest.raises(module._dynamo.exc.Unsupported, match="Data-dependent branching"):
+            module.compile(careful, fullgraph=True, backend="eager")(module.ones(3))
+    assert kindling.compile(lambda x: x + 1, fullgraph=True)(kindling.ones(2)).tolist() == [2, 2]
+    assert kindling.compile(careful)(kindling.ones(2)).tolist() == [2, 2]
+
+
 def test_fullgraph_refuses_what_is_disabled():
     with pytest.raises(kindling._dynamo.exc.Unsupported, match="Skip calling"):
         kindling.compile(apart, fullgraph=True)(kindling.ones(2))
