@@ -443,7 +443,6 @@ void set_native(NativeMode mode) {
 
 bool native_always() { return mode() == Mode::Always; }
 bool native_off() { return mode() == Mode::Off; }
-bool one_step_gains(int64_t elements) { return isa() == Isa::Avx2 && elements >= 1 << 21; }
 
 /// Then a single step gains as well: tiles need an intermediate tile for streaming stores.
 static bool writes_past_cache(const TileProgram& program, const uint8_t* repeated) {
@@ -453,10 +452,10 @@ static bool writes_past_cache(const TileProgram& program, const uint8_t* repeate
 }
 
 static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t* repeated, const NativeFold* folds, int64_t elements,
-                                       int rows = 0) {
+                                       int rows = 0, bool one_gains = false) {
     const Mode how = mode();
     if (how == Mode::Off || (program.steps.empty() && rows <= 0) || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return nullptr;
-    const bool one_gains = rows == short_rows || writes_past_cache(program, repeated) || one_step_gains(elements);
+    one_gains |= rows == short_rows || writes_past_cache(program, repeated);
     if (how == Mode::Worth && program.steps.size() < 2 && !folds && !one_gains) return nullptr;
     NativeState* state = state_of(program);
     if (const NativeVariant* variant = variant_of(*state, program, repeated, folds, rows)) return variant->kernel;
@@ -489,8 +488,8 @@ static const NativeKernel* find_kernel(const TileProgram& program, const uint8_t
     return variant->kernel;
 }
 
-const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
-    return find_kernel(program, repeated, nullptr, elements);
+const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements, bool one_step_gains) {
+    return find_kernel(program, repeated, nullptr, elements, 0, one_step_gains);
 }
 const NativeKernel* find_native_short_rows(const TileProgram& program, const uint8_t* repeated, int64_t elements) {
     return find_kernel(program, repeated, nullptr, elements, short_rows);

@@ -16,7 +16,7 @@ class NativeKernel;
 /// The code for `program`, or null if the tile executor should run it. `work` elements are about to be computed, in
 /// addition to earlier ones; a kernel is compiled once that pays. `repeated` says for each slot whether it is one
 /// scalar (repeated over splat_bytes). The code lives as long as the program.
-const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements);
+const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements, bool one_step_gains = false);
 /// Value in `repeated` for a slot that is stored: its memory, aligned to 64, is written by streaming stores. The caller
 /// must run end_past_cache() (kernels/tile/move.h) at the end.
 inline constexpr uint8_t native_past_cache = 2;
@@ -85,10 +85,6 @@ void set_native(NativeMode mode);
 bool native_always();
 /// True if nobody shall make machine code (KINDLING_NATIVE=0).
 bool native_off();
-
-/// True if so many elements of one step take less time by machine code, which is unrolled. Tiles of AVX2 load each half of a cache line by
-/// the same instruction: beyond the caches, where several streams are read, its prefetcher then lags behind (Zen 5: up to twice the time).
-bool one_step_gains(int64_t elements);
 
 /// How many kernels have been compiled.
 int64_t native_kernel_count();
