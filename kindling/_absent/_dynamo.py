@@ -8,7 +8,7 @@ _dynamo.config TYPE_CHECKING=False accumulated_cache_size_limit=256 accumulated_
 _dynamo.convert_frame GraphCaptureOutput<output_graph;import_sources;traced_code;bytecode;pycode;closure;argdefs;kwdefaults;f_globals> _bytecode_hooks? compile_lock? register_bytecode_hook()
 _dynamo.decorators allow_in_graph() assume_constant_result() disable() mark_dynamic() mark_static() mark_static_address() mark_unbacked() maybe_mark_dynamic() nonstrict_trace()
 _dynamo.eval_frame _stance? cached_backends? export() remove_from_cache() set_code_exec_strategy() skip_code()
-_dynamo.exc RestartAnalysis!(_dynamo.exc:TorchDynamoException) TensorifyScalarRestartAnalysis!(_dynamo.exc:RestartAnalysis) TorchRuntimeError!(_dynamo.exc:TorchDynamoException)
+_dynamo.exc RestartAnalysis!(_dynamo.exc:TorchDynamoException) TensorifyScalarRestartAnalysis!(_dynamo.exc:RestartAnalysis)
 _dynamo.guards GuardBuilder(_guards:GuardBuilderBase) get_verbose_code_parts()
 _dynamo.package SourceInfo<inlined_sources>
 _dynamo.symbolic_convert InliningInstructionTranslator(_dynamo.symbolic_convert:InstructionTranslatorBase) InstructionTranslatorBase

@@ -2,7 +2,6 @@
 TABLE = r"""
 jit/ export_opnames() torch?
 jit._async fork() wait()
-jit._freeze freeze() optimize_for_inference()
 jit._fuser optimized_execution() set_fusion_strategy()
 jit._monkeytype_config get_qualified_name()
 jit._recursive concrete_type_store? wrap_cpp_module()

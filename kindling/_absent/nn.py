@@ -26,7 +26,7 @@ nn.intrinsic.quantized.modules/ BNReLU2d@ao.nn.intrinsic.quantized.modules.bn_re
 nn.intrinsic.quantized.modules.bn_relu BNReLU2d@ao.nn.intrinsic.quantized.modules.bn_relu BNReLU3d@ao.nn.intrinsic.quantized.modules.bn_relu
 nn.intrinsic.quantized.modules.conv_relu ConvReLU1d@ao.nn.intrinsic.quantized.modules.conv_relu ConvReLU2d@ao.nn.intrinsic.quantized.modules.conv_relu ConvReLU3d@ao.nn.intrinsic.quantized.modules.conv_relu
 nn.intrinsic.quantized.modules.linear_relu LinearReLU@ao.nn.intrinsic.quantized.modules.linear_relu
-nn.modules.conv _ConvTransposeMixin(nn.modules.conv:_ConvTransposeNd) _LazyConvXdMixin(nn.modules.lazy:LazyModuleMixin):initialize_parameters,reset_parameters
+nn.modules.conv _ConvTransposeMixin(nn.modules.conv:_ConvTransposeNd)
 nn.modules.linear_cross_entropy
 nn.parallel.comm broadcast() broadcast_coalesced() gather() reduce_add() reduce_add_coalesced() scatter()
 nn.parallel.parallel_apply get_a_var()

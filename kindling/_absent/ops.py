@@ -278,7 +278,7 @@ stride:int,default strip:default
 sub:Scalar,Scalar_out,int,complex,float,int_complex,complex_int,float_complex,complex_float,int_float,float_int,default sub_:Scalar
 subtract:Scalar subtract_:Scalar sum:IntList_out,int,float,complex,bool svd:U swapaxes:default swapaxes_:default swapcase:default
 swapdims:default swapdims_:default sym_constrain_range:default sym_constrain_range_for_size:default sym_is_contiguous:default
-sym_numel:default sym_size:int,default sym_storage_offset:default sym_stride:int,default tan:int,float,complex,Scalar
+sym_numel:default sym_size:default sym_storage_offset:default sym_stride:int,default tan:int,float,complex,Scalar
 tanh:int,float,complex,Scalar tanh_backward:default,grad_input tensor:bool,float,int,complex,default thnn_conv2d:default,out
 threshold_backward:grad_input title:default to:prim_Device,prim_dtype,prim_other to_dense_backward:default to_here:default
 to_mkldnn:default,out to_mkldnn_backward:default to_padded_tensor:out,default topk:values trace_backward:default transpose_:default
