@@ -8,7 +8,8 @@ namespace kindling::KINDLING_ISA_NAMESPACE {
 /// The number beside a on the way to b: its bits are one more where that leads away from 0, else one less.
 template <class V> KINDLING_INLINE V next_after(const V& a, const V& b) {
     const Mask<V> away = (a < b) ^ (a < 0);
-    const V beside = bit_cast<V>(bit_cast<Mask<V>>(a) - 1 - away - away), least = with_sign(bit_cast<V>(all<Mask<V>>(1)), b);
+    const Bits<V> more = bit_cast<Bits<V>>(away); // all ones, which is less 1
+    const V beside = from_bits<V>(bits_of(a) - 1u - more - more), least = with_sign(bit_cast<V>(all<Mask<V>>(1)), b);
     return choose((a != a) | (b != b), a + b, choose(a == b, b, choose(a == 0, least, beside)));
 }
 
