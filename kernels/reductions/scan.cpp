@@ -67,7 +67,7 @@ void advance_lines(Scan scan, DType type, void* state, const void* values, void*
             else x = {static_cast<const double*>(values)[2 * i], static_cast<const double*>(values)[2 * i + 1]};
             if (scan == Scan::LogSumExp) {
                 const Pair start{-__builtin_inf(), 0};
-                find_tile(Primitive::Logaddexp, DType::Complex128).function(s + i, &x, first ? &start : s + i, nullptr, 2, 0);
+                find_tile(Primitive::Logaddexp, DType::Complex128).function(s + i, &x, first ? &start : s + i, nullptr, 1, 0);
             } else if (first) s[i] = scan == Scan::Sum ? Pair{x.re + 0.0, x.im + 0.0} : x; // the sum starts with 0, so -0 becomes 0
             else if (scan == Scan::Sum) s[i] = {s[i].re + x.re, s[i].im + x.im};
             else s[i] = {s[i].re * x.re - s[i].im * x.im, s[i].re * x.im + s[i].im * x.re};
