@@ -13,9 +13,10 @@ namespace kindling {
 /// Machine code for a tile program and a choice of broadcast operands.
 class NativeKernel;
 
-/// The code for `program`, or null if the tile executor should run it. `work` elements are about to be computed, in
+/// The code for `program`, or null if the tile executor should run it. `elements` are about to be computed, in
 /// addition to earlier ones; a kernel is compiled once that pays. `repeated` says for each slot whether it is one
-/// scalar (repeated over splat_bytes). The code lives as long as the program.
+/// scalar (repeated over splat_bytes). A program of one step has code only if `one_step_gains`, or if it uses streaming stores; the tile
+/// of a single step is as fast otherwise. The code lives as long as the program.
 const NativeKernel* find_native(const TileProgram& program, const uint8_t* repeated, int64_t elements, bool one_step_gains = false);
 /// Value in `repeated` for a slot that is stored: its memory, aligned to 64, is written by streaming stores. The caller
 /// must run end_past_cache() (kernels/tile/move.h) at the end.

@@ -132,14 +132,9 @@ bool fold_turned_rows(const FoldPlan& plan) {
     const auto finish = [&](auto zero) {
         using T = decltype(zero);
         T* each = reinterpret_cast<T*>(sums);
-        for (int64_t row = 0, count; row < plan.kept; row++, each += plan.reduced / fold_block) {
-            // Neighbours first, and what is left over with the next: as PairwiseCounter does.
-            for (count = plan.reduced / fold_block; count > 1; count = (count + 1) / 2) {
-                for (int64_t k = 0; k < count / 2; k++) each[k] = each[2 * k] + each[2 * k + 1];
-                if (count % 2) each[count / 2] = each[count - 1];
-            }
-            reinterpret_cast<T*>(folder.results[0])[row] = each[0];
-        }
+        const int64_t count = plan.reduced / fold_block;
+        for (int64_t row = 0; row < plan.kept; row++, each += count)
+            reinterpret_cast<T*>(folder.results[0])[row] = merge_neighbours(each, count, [](T a, T b) { return a + b; });
         folder.tidy(folder.results[0], plan.kept);
     };
     if (folder.item == 4) finish(float{});

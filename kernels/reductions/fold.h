@@ -50,6 +50,15 @@ KINDLING_DECLARE_FOLDS(isa_avx2)
 KINDLING_DECLARE_FOLDS(isa_avx512)
 #undef KINDLING_DECLARE_FOLDS
 
+/// Merges at least one item in that order, in place: neighbours first, then pairs of them; what is left over goes with the next.
+template <class Item, class Merge> inline Item merge_neighbours(Item* items, int64_t count, Merge merge) {
+    for (; count > 1; count = (count + 1) / 2) {
+        for (int64_t k = 0; 2 * k + 1 < count; k++) items[k] = merge(items[2 * k], items[2 * k + 1]);
+        if (count & 1) items[count / 2] = items[count - 1];
+    }
+    return items[0];
+}
+
 /// Merges items in the order of a binary counter: neighbours first.
 template <class Item, class Merge> class PairwiseCounter {
 public:

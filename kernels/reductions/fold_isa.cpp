@@ -277,7 +277,6 @@ template <class Op, class T> struct Fold {
         constexpr auto all_lanes = std::make_integer_sequence<int, in_vector>();
         return neighbours<2>(neighbours<1>(numbers, all_lanes), all_lanes)[0];
     }
-    static KINDLING_INLINE T merged_four(const V* folded) { return merged_four_numbers(four_numbers(folded)); }
 
     static KINDLING_INLINE void finish_lanes(T* out, const char* from) {
         V lanes[vectors];
@@ -326,11 +325,7 @@ template <class Op, class T> struct Fold {
         }
     }
     static KINDLING_INLINE T merge_numbers(T* numbers, int64_t count) {
-        for (; count > 1; count = (count + 1) / 2) {
-            for (int64_t k = 0; 2 * k + 1 < count; k++) numbers[k] = Op::apply(numbers[2 * k], numbers[2 * k + 1]);
-            if (count & 1) numbers[count / 2] = numbers[count - 1];
-        }
-        return numbers[0];
+        return merge_neighbours(numbers, count, [](const T& a, const T& b) { return Op::apply(a, b); });
     }
     /// Integers give the same in any order: whole vectors, several accumulators.
     static constexpr bool in_any_order = std::is_integral_v<T> && !std::is_same_v<Op, Multiply>;
@@ -422,9 +417,10 @@ template <class Op, class T> struct Fold {
         std::memcpy(to, lanes[0], static_cast<size_t>(bytes));
     }
 
-    /// Reduces blocks down columns. Few rows, or those far apart, are read a line of the cache at a time. Of others, or where less than a
-    /// line is left, as many columns go at once as a vector has lanes, or as the mask says. Then the 16 lanes of every column stay in
-    /// registers, and some rows are prefetched, since the hardware does not see a stream in 16 alternating loads.
+    /// Reduces blocks down columns. Few rows are read a line of the cache at a time, and sums of more rows that lie far apart row by row.
+    /// Of others, or where less than a line is left, as many columns go at once as a vector has lanes, or as the mask says. Then the 16
+    /// lanes of every column stay in registers, and some rows are prefetched, since the hardware does not see a stream in 16 alternating
+    /// loads.
     static void column_block(void* out, const void* values, int64_t rows, int64_t columns, int64_t stride) {
         T* to = static_cast<T*>(out);
         const char* from = static_cast<const char*>(values);
@@ -533,7 +529,7 @@ template <class Op, class T> struct Fold {
 #pragma GCC unroll 1
                         for (int b = 0; b < 4; b++) folded[b] = block_lanes(x + at + b * fold_block, fold_block);
                     }
-                    counter.push_four({{merged_four(folded)}});
+                    counter.push_four({{merged_four_numbers(four_numbers(folded))}});
                 }
             for (; at < n; at += fold_block) {
                 Number number;

@@ -142,9 +142,10 @@ private:
             program_.steps.back().fold = find_row_fold(sum ? Combine::Sum : Combine::Max, type);
             KINDLING_ASSERT(program_.steps.back().fold);
             const Node& of = expression_.nodes[static_cast<size_t>(node.operands[0])];
-            const bool has_no_minus =
-                of.primitive == Primitive::Exp || (of.primitive == Primitive::Mul && of.operands[0] == of.operands[1]);
-            if (!sum || category(type) < 2 || (has_no_minus && is_floating(type))) return folded;
+            // A sum is -0 only where all its numbers are, and exponentials and squares never are.
+            const bool never_minus_zero = is_floating(type) && (of.primitive == Primitive::Exp ||
+                                                                (of.primitive == Primitive::Mul && of.operands[0] == of.operands[1]));
+            if (!sum || category(type) < 2 || never_minus_zero) return folded;
             int16_t from_zero[3] = {folded, constant(type, Immediate::of(type, 0)), -1}; // like any other sum
             return lower(Primitive::Add, type, from_zero);
         }

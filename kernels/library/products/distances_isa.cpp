@@ -46,11 +46,7 @@ template <class T> void between(const RowsBetween& given, int64_t first, int64_t
             int64_t count = 0;
             for (int64_t k = 0; k < length; k += fold_block)
                 sums[count++] = sum_block(row + k, column + k * pitch, length - k < fold_block ? length - k : fold_block, pitch, factor);
-            for (; count > 1; count = (count + 1) / 2) { // neighbours first, and what is left over with the next: as PairwiseCounter
-                for (int64_t k = 0; k < count / 2; k++) sums[k] = sums[2 * k] + sums[2 * k + 1];
-                sums[count / 2] = sums[count - 1];
-            }
-            V total = sums[0];
+            V total = merge_neighbours(sums, count, [](const V& a, const V& b) { return V(a + b); });
             if (given.squares) total = vectors::square_root(total);
             const int64_t left = n - i - behind;
             T* to = static_cast<T*>(given.result) + i * (2 * n - i - 1) / 2 + behind - 1;
