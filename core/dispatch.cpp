@@ -155,10 +155,11 @@ static void call_recording(const Operator& op, Value* arguments, Value* results)
     // Scalar bodies raise for integers alone (a division by zero, a negative power).
     bool raises = home.has(by_value) && (home.body != Body::Pointwise ||
                                          any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
-    if (raises && home.body == Body::Pointwise && home.value_check && !op.added.load(std::memory_order_relaxed))
+    const bool by_rows = home.has(trait::ByRows) && &op == &home;
+    if (raises && (home.body == Body::Pointwise || by_rows) && home.value_check && !op.added.load(std::memory_order_relaxed))
         raises = !values_pass(op, arguments);
     const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
-                         (&op == &home && home.has(trait::ByParts)) ||
+                         (&op == &home && home.has(trait::ByParts)) || (by_rows && !raises) ||
                          (!raises && (home.body == Body::View || home.body == Body::Pointwise || home.loop != LoopKind::None));
     if (records && !op.added.load(std::memory_order_relaxed)) return op.kernel(op, arguments, results);
     for (size_t i = 0; i < op.argument_count(); i++) {

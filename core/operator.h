@@ -65,6 +65,7 @@ enum class Promotion : uint8_t {
     TRAIT(AutocastPromote)   /*   in the widest dtype of its arguments (cat) */                                                            \
     TRAIT(ByLoops)           /* a kernel that touches no memory: it makes or copies headers, whatever is put off */                        \
     TRAIT(ByParts)           /* a kernel whose computing half fills and copies parts of memory alone (operators/parts.h) */                \
+    TRAIT(ByRows)            /* a kernel whose computing half may run on some rows of its result at a time, and later (graph/step.h) */    \
     TRAIT(BySlices)          /* a composition that reads values: batched tensors go through it one slice after another */                  \
     TRAIT(GivesSelf)         /* writes lists in place and has no result: Python gets the first list back */                                \
     TRAIT(AnyDevice)         /* gives or changes headers and fresh memory alone (empty, resize_) */                                        \
@@ -199,6 +200,7 @@ struct Operator {
     ScalarBuild scalar_build = nullptr; // of a loop kernel: what it computes of the inputs
     ResultRule rule = nullptr;          // of a kernel in two halves
     Compute compute = nullptr;          //   of a library kernel
+    Compute pack = nullptr;             //   by rows: makes of what all rows read what each run reads faster
     Measure measure = nullptr;          //   whose results' shapes follow from values: reads them, says what the results are
     ScalarBuild finish_build = nullptr; //   of a reduction: what it makes of the reduced values
     Kernel otherwise = nullptr;         //   what runs where its rule declines

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/operator.h"
 #include "graph/items.h"
 #include "graph/overlap.h"
 #include "graph/plan.h"
@@ -58,6 +59,7 @@ public:
         auto plan = std::make_unique<Plan>();
         for (size_t g = 0; g < groups_.size(); g++)
             if (!groups_[g].gone) write(g, *plan);
+        find_blocks(recorded_, *plan);
         find_last_uses(*plan);
         return plan;
     }
@@ -82,7 +84,9 @@ private:
                 to.operands.push_back(
                     {static_cast<int>(given.slot), given.type, given.offset, IntList(given.strides, static_cast<size_t>(from.ndim))});
             }
-            for (const Node& node : from.expression->nodes) to.alone |= node.primitive == Primitive::Index;
+            to.alone = !from.expression;
+            if (!to.alone)
+                for (const Node& node : from.expression->nodes) to.alone |= node.primitive == Primitive::Index;
             if (to.alone) continue;
             uint64_t* masks[2] = {&to.reduced, &to.row};
             merge(to.sizes, masks, to.operands);
@@ -409,7 +413,7 @@ private:
         }
         Group& group = groups_[g];
         group.loops.push_back(i);
-        group.nodes += from.expression->nodes.size();
+        if (from.expression) group.nodes += from.expression->nodes.size();
         auto touch = [](std::vector<int>& list, int slot) {
             const bool fresh = !has(list, slot);
             if (fresh) list.push_back(slot);
@@ -514,10 +518,14 @@ private:
         operands_.push_back({from.slot, from.type, from.offset, finer(item(access.loop).sizes, from.strides, fine)});
     }
 
-    int scalars_of(int i) const { return std::max(loop(i).expression->scalar_count, loop(i).finish ? loop(i).finish->scalar_count : 0); }
+    int scalars_of(int i) const {
+        return loop(i).step >= 0 ? 0 : std::max(loop(i).expression->scalar_count, loop(i).finish ? loop(i).finish->scalar_count : 0);
+    }
 
     void write_alone(int i, PlannedLoop& step) {
         const RecordedLoop& from = loop(i);
+        step.step = from.step;
+        if (from.step >= 0) step.kind = recorded_.steps[static_cast<size_t>(from.step)].op->name();
         step.expression = from.expression;
         step.finish = from.finish;
         step.output_count = from.output_count;

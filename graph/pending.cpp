@@ -151,6 +151,7 @@ void Pending::drop() {
     recorded_.numbers.clear();
     recorded_.loops.clear();
     recorded_.scalars.clear();
+    recorded_.steps.clear();
     has_loops_.store(false, std::memory_order_release);
     bytes_ = 0;
     look_at_ = most_bytes;
@@ -160,29 +161,64 @@ void Pending::drop() {
 
 // ---- recording
 
-void Pending::record(const LoopKernel& kernel, const Place* places) {
-    const int count = kernel.output_count + kernel.input_count;
-    Guard guard(*this);
-    if (halted_) [[unlikely]] { // what is left of it waits for who reads that
+/// Runs what other queues have to do with these storages first. False, and the lock is open, where a part of a run that failed waits here.
+template <class StorageOf> bool Pending::make_way(Guard& guard, int count, int output_count, StorageOf&& storage_of) {
+    if (halted_) [[unlikely]] {
         guard.unlock();
-        return record_elsewhere(kernel, places);
+        return false;
     }
-    for (int i = 0; i < count; i++) { // another thread's queue has it
-        Storage* storage = places[i].storage;
+    for (int i = 0; i < count; i++) {
+        Storage* storage = storage_of(i);
         const uint32_t state = storage->state.load(std::memory_order_acquire) & ~Storage::Unallocated;
         if (!state) continue;
         const int64_t slot = find(storage);
         const bool elsewhere = (state & Storage::most_readers) > (slot >= 0),
                    written = state & Storage::Written && !(slot >= 0 && slots_[static_cast<size_t>(slot)].written);
-        if (!written && !(elsewhere && i < kernel.output_count)) continue;
+        if (!written && !(elsewhere && i < output_count)) continue;
         guard.unlock();
-        settle(storage, i < kernel.output_count);
+        settle(storage, i < output_count);
         guard.lock();
         i = -1;
     }
+    return true;
+}
+
+/// While in scope, what is added to a recording goes again where it is not kept.
+class Pending::Added {
+public:
+    explicit Added(RecordedLoops& to) : to_(to), numbers_(to.numbers.size()), scalars_(to.scalars.size()), steps_(to.steps.size()) {}
+    ~Added() {
+        if (kept_) return;
+        to_.numbers.resize(numbers_);
+        to_.scalars.resize(scalars_);
+        to_.steps.resize(steps_);
+    }
+    Added(const Added&) = delete;
+    /// Room for `count` more numbers.
+    int64_t* numbers(size_t count) {
+        to_.numbers.resize(numbers_ + count);
+        return to_.numbers.data() + numbers_;
+    }
+    void keep(const RecordedLoop& loop) {
+        to_.loops.push_back(loop);
+        kept_ = true;
+    }
+
+private:
+    RecordedLoops& to_;
+    size_t numbers_, scalars_, steps_;
+    bool kept_ = false;
+};
+
+void Pending::record(const LoopKernel& kernel, const Place* places) {
+    const int count = kernel.output_count + kernel.input_count;
+    Guard guard(*this);
+    if (!make_way(guard, count, kernel.output_count, [&](int i) { return places[i].storage; })) [[unlikely]]
+        return record_elsewhere([&](Pending& other) { other.record(kernel, places); });
     RecordedLoop loop;
     loop.expression = kernel.expression;
     loop.finish = kernel.finish;
+    loop.step = -1;
     loop.ndim = kernel.ndim;
     loop.output_count = kernel.output_count;
     loop.input_count = kernel.input_count;
@@ -193,44 +229,93 @@ void Pending::record(const LoopKernel& kernel, const Place* places) {
         loop.combines[i] = kernel.combines[i];
         combines = combines << 8 | (static_cast<uint64_t>(kernel.combines[i]) + 1);
     }
-    std::vector<int64_t>& numbers = recorded_.numbers;
-    const size_t numbers_before = numbers.size(), scalars_before = recorded_.scalars.size();
     const size_t n = static_cast<size_t>(kernel.ndim);
     bool at_once = false;
-    try {
-        numbers.resize(numbers_before + loop_words + n + static_cast<size_t>(count) * (3 + n));
-        int64_t* at = numbers.data() + numbers_before;
-        *at++ = reinterpret_cast<intptr_t>(kernel.expression);
-        *at++ = reinterpret_cast<intptr_t>(kernel.finish);
-        *at++ = kernel.ndim | kernel.output_count << 8 | kernel.input_count << 16 | (kernel.combines != nullptr) << 24;
-        *at++ = static_cast<int64_t>(kernel.reduced);
-        *at++ = static_cast<int64_t>(kernel.row);
-        *at++ = static_cast<int64_t>(combines);
-        loop.sizes = static_cast<uint32_t>(at - numbers.data());
-        std::memcpy(at, kernel.sizes, n * sizeof(int64_t));
+    Added added(recorded_);
+    int64_t* at = added.numbers(loop_words + n + static_cast<size_t>(count) * (3 + n));
+    *at++ = reinterpret_cast<intptr_t>(kernel.expression);
+    *at++ = reinterpret_cast<intptr_t>(kernel.finish);
+    *at++ = kernel.ndim | kernel.output_count << 8 | kernel.input_count << 16 | (kernel.combines != nullptr) << 24;
+    *at++ = static_cast<int64_t>(kernel.reduced);
+    *at++ = static_cast<int64_t>(kernel.row);
+    *at++ = static_cast<int64_t>(combines);
+    loop.sizes = static_cast<uint32_t>(at - recorded_.numbers.data());
+    std::memcpy(at, kernel.sizes, n * sizeof(int64_t));
+    at += n;
+    loop.operands = static_cast<uint32_t>(at - recorded_.numbers.data());
+    for (int i = 0; i < count; i++) {
+        const Place& place = places[i];
+        at_once |= is_visible(*place.storage);
+        *at++ = slot_of(place.storage, i < kernel.output_count);
+        *at++ = static_cast<int64_t>(place.type);
+        *at++ = place.offset;
+        std::memcpy(at, place.strides, n * sizeof(int64_t));
         at += n;
-        loop.operands = static_cast<uint32_t>(at - numbers.data());
-        for (int i = 0; i < count; i++) {
-            const Place& place = places[i];
-            at_once |= is_visible(*place.storage);
-            *at++ = slot_of(place.storage, i < kernel.output_count);
-            *at++ = static_cast<int64_t>(place.type);
-            *at++ = place.offset;
-            std::memcpy(at, place.strides, n * sizeof(int64_t));
-            at += n;
-        }
-        loop.scalars = static_cast<uint32_t>(scalars_before);
-        int scalar_count = kernel.expression->scalar_count;
-        if (kernel.finish) scalar_count = std::max(scalar_count, kernel.finish->scalar_count);
-        if (scalar_count) recorded_.scalars.insert(recorded_.scalars.end(), kernel.scalars, kernel.scalars + scalar_count);
-        recorded_.loops.push_back(loop);
-        count_++;
-        has_loops_.store(true, std::memory_order_relaxed);
-    } catch (...) {
-        numbers.resize(numbers_before);
-        recorded_.scalars.resize(scalars_before);
-        throw;
     }
+    loop.scalars = static_cast<uint32_t>(recorded_.scalars.size());
+    int scalar_count = kernel.expression->scalar_count;
+    if (kernel.finish) scalar_count = std::max(scalar_count, kernel.finish->scalar_count);
+    if (scalar_count) recorded_.scalars.insert(recorded_.scalars.end(), kernel.scalars, kernel.scalars + scalar_count);
+    added.keep(loop);
+    run_if_full(at_once);
+}
+
+void Pending::record(const Step& step, Storage* const* storages) {
+    int of[Step::most_arrays];
+    const int count = step.operands(of);
+    Guard guard(*this);
+    if (!make_way(guard, count, 1, [&](int i) { return storages[of[i]]; })) [[unlikely]]
+        return record_elsewhere([&](Pending& other) { other.record(step, storages); });
+    RecordedLoop loop{};
+    loop.step = static_cast<int>(recorded_.steps.size());
+    loop.output_count = 1;
+    loop.input_count = count - 1;
+    loop.ndim = 1;
+    int64_t by_rows = 0, lazy = 0;
+    for (int i = 0; i < count; i++) {
+        const StepArray& array = step.arrays[of[i]];
+        loop.ndim += array.ndim - array.by_rows;
+        by_rows = by_rows << 1 | array.by_rows;
+        lazy = lazy << 8 | (array.key & 0xff);
+    }
+    const size_t n = static_cast<size_t>(loop.ndim);
+    bool at_once = false;
+    Added added(recorded_);
+    int64_t* at = added.numbers(loop_words + n + static_cast<size_t>(count) * (3 + n));
+    *at++ = reinterpret_cast<intptr_t>(step.op);
+    *at++ = step.packed_bytes;
+    *at++ = loop.ndim | (count - 1) << 16 | 1 << 25;
+    *at++ = by_rows;
+    *at++ = lazy;
+    *at++ = 0;
+    loop.sizes = static_cast<uint32_t>(at - recorded_.numbers.data());
+    int64_t* sizes = at;
+    *sizes++ = step.rows;
+    at += n;
+    loop.operands = static_cast<uint32_t>(at - recorded_.numbers.data());
+    for (int i = 0, d = 1; i < count; i++) {
+        const StepArray& array = step.arrays[of[i]];
+        const auto item = static_cast<int64_t>(item_size(array.type));
+        at_once |= is_visible(*storages[of[i]]);
+        *at++ = slot_of(storages[of[i]], i == 0);
+        *at++ = static_cast<int64_t>(array.type);
+        *at++ = array.offset;
+        std::fill(at, at + n, 0);
+        for (int k = 0; k < array.ndim; k++) {
+            const int64_t stride = array.shape[array.ndim + k] * item;
+            if (array.by_rows && k == 0) at[0] = stride;
+            else at[d++] = stride, *sizes++ = array.shape[k];
+        }
+        at += n;
+    }
+    recorded_.steps.push_back(step);
+    added.keep(loop);
+    run_if_full(at_once || recorded_.steps.size() >= most_steps);
+}
+
+void Pending::run_if_full(bool at_once) {
+    count_++;
+    has_loops_.store(true, std::memory_order_relaxed);
     if (at_once || recorded_.loops.size() >= most_loops || (bytes_ >= look_at_ && is_full())) run_locked();
 }
 
@@ -323,33 +408,59 @@ void Pending::explain(const Plan& plan, bool at_end) {
     explained->push_back(std::move(run));
 }
 
+void Pending::allocate(int slot) {
+    Storage& storage = *slots_[static_cast<size_t>(slot)].storage;
+    if (storage.state.load(std::memory_order_relaxed) & Storage::Unallocated) storage.allocate_now();
+}
+
+void* Pending::memory_of(const PlannedOperand& operand) const {
+    return static_cast<char*>(slots_[static_cast<size_t>(operand.slot)].storage->memory) + operand.offset;
+}
+
+void Pending::run_loop(const PlannedLoop& loop) {
+    LoopOperand operands[max_loop_operands];
+    for (size_t i = 0; i < loop.operands.size(); i++)
+        operands[i] = {memory_of(loop.operands[i]), loop.operands[i].type, loop.numbers.data() + loop.operands[i].strides};
+    std::vector<Immediate> scalars;
+    for (uint32_t scalar : loop.scalars) scalars.push_back(recorded_.scalars[scalar]);
+    Unlocked unlocked(loop.size > 65536);
+    kindling::run(loop.kernel(operands, scalars.data()));
+}
+
+void Pending::run_step(const PlannedLoop& planned) {
+    const Step& step = recorded_.steps[static_cast<size_t>(planned.step)];
+    int of[Step::most_arrays];
+    void* memory[Step::most_arrays];
+    const int count = step.operands(of);
+    for (int i = 0; i < count; i++) memory[of[i]] = memory_of(planned.operands[static_cast<size_t>(i)]);
+    Unlocked unlocked(step.cost > 65536);
+    step.run(step, memory, step.rows, nullptr);
+}
+
 void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
     Deaf deaf; // a handler of signals is Python code, which may need what is just being run
-    std::vector<LoopOperand> operands;
-    std::vector<Immediate> scalars;
     if (seconds) seconds->resize(next_step_);
-    for (size_t which = next_step_; which < plan.steps.size(); which++) {
+    auto blocks = plan.blocks.begin();
+    for (size_t which = next_step_, next; which < plan.steps.size(); which = next) {
+        while (blocks != plan.blocks.end() && blocks->first < which) ++blocks;
+        const bool in_blocks = blocks != plan.blocks.end() && blocks->first == which;
+        next = which + (in_blocks ? blocks->count : 1);
         const PlannedLoop& step = plan.steps[which];
         bool in_place = false;
         try {
-            operands.clear();
-            scalars.clear();
-            for (size_t i = 0; i < step.operands.size(); i++) {
+            for (size_t i = 0; i < step.operands.size() && !in_blocks; i++) {
                 const PlannedOperand& operand = step.operands[i];
-                Storage& storage = *slots_[static_cast<size_t>(operand.slot)].storage;
-                if (storage.state.load(std::memory_order_relaxed) & Storage::Unallocated) storage.allocate_now();
+                allocate(operand.slot);
                 for (size_t k = 0; k < i && static_cast<int>(k) < step.output_count; k++)
                     in_place |= step.operands[k].slot == operand.slot && step.operands[k].offset == operand.offset;
-                operands.push_back(
-                    {static_cast<char*>(storage.memory) + operand.offset, operand.type, step.numbers.data() + operand.strides});
             }
-            for (uint32_t scalar : step.scalars) scalars.push_back(recorded_.scalars[scalar]);
-            ran_count.fetch_add(1, std::memory_order_relaxed);
+            ran_count.fetch_add(static_cast<int64_t>(next - which), std::memory_order_relaxed);
             ran_.fetch_add(1, std::memory_order_relaxed);
-            Unlocked unlocked(step.size > 65536);
             const double begin = seconds ? now() : 0;
-            kindling::run(step.kernel(operands.data(), scalars.data()));
-            if (seconds) seconds->push_back(now() - begin);
+            if (in_blocks) run_blocks(plan, *blocks);
+            else if (step.step >= 0) run_step(step);
+            else run_loop(step);
+            if (seconds) seconds->push_back(now() - begin), seconds->resize(next, -1);
         } catch (...) {
             // What has not run is tried again by the next who needs it; but nothing is written in place a second time.
             halted_ = &plan;
@@ -357,12 +468,13 @@ void Pending::execute(const Plan& plan, std::vector<double>* seconds) {
             if (next_step_ == plan.steps.size()) drop();
             throw;
         }
-        for (int last : step.last_use) {
-            Slot& slot = slots_[static_cast<size_t>(last)];
-            if (slot.storage->owners() > 0 || slot.storage->deleter) continue;
-            slot.storage->state.fetch_sub(slot.written ? 1 + Storage::Written : 1, std::memory_order_relaxed);
-            release(std::exchange(slot.storage, nullptr));
-        }
+        for (size_t each = which; each < next; each++)
+            for (int last : plan.steps[each].last_use) {
+                Slot& slot = slots_[static_cast<size_t>(last)];
+                if (slot.storage->owners() > 0 || slot.storage->deleter) continue;
+                slot.storage->state.fetch_sub(slot.written ? 1 + Storage::Written : 1, std::memory_order_relaxed);
+                release(std::exchange(slot.storage, nullptr));
+            }
     }
 }
 
@@ -421,11 +533,11 @@ static void list(Pending* queue) {
     list(mine);
 }
 
-void Pending::record_elsewhere(const LoopKernel& kernel, const Place* places) {
+template <class Record> void Pending::record_elsewhere(Record&& record) {
     take_queue();
     saved_before = ~uint64_t{0};
     thread_state.recording = mine;
-    mine->record(kernel, places);
+    record(*mine);
 }
 
 void begin_recording() {

@@ -1,5 +1,5 @@
-// graph/pending.h: loops that were put off. A thread that records hands its loops in here; whoever needs the memory that they
-// write runs them, as few loops as they fuse to.
+// graph/pending.h: loops that were put off, and kernels that run by rows. A thread that records hands them in here; whoever needs the
+// memory that they write runs them, as few loops as they fuse to.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "core/ref.h"
 #include "core/storage.h"
 #include "core/thread_state.h"
+#include "graph/step.h"
 #include "kernels/loop.h"
 #include "runtime/random.h"
 
@@ -23,11 +24,13 @@ struct Place {
     const int64_t* strides; // bytes, one per dimension of the iteration space
 };
 
-/// A loop that was put off. All lists lie in RecordedLoops::numbers, so that what was recorded is one list of numbers: the key of
+/// A loop that was put off, or a step: then it has no expression, and its space are the rows, then the other dimensions of each operand,
+/// in which the others have stride 0. All lists lie in RecordedLoops::numbers, so that what was recorded is one list of numbers: the key of
 /// its plan.
 struct RecordedLoop {
     const Expression* expression;
     const Expression* finish;
+    int step; // index in RecordedLoops::steps; -1: a loop
     int ndim, output_count, input_count;
     uint64_t reduced, row;
     Combine combines[5];
@@ -48,6 +51,7 @@ struct RecordedLoops {
 
     std::vector<int64_t> numbers;
     std::vector<RecordedLoop> loops;
+    std::vector<Step> steps;
     std::vector<Immediate> scalars;
     std::vector<uint8_t> wanted; // for each slot: whether somebody but this queue still holds the memory
 
@@ -60,6 +64,9 @@ struct RecordedLoops {
 };
 
 struct Plan;
+struct PlannedLoop;
+struct PlannedOperand;
+struct Blocks;
 
 /// The queue of one thread, with the plans of what it has run so far.
 class Pending : public RefCounted {
@@ -67,6 +74,8 @@ public:
     /// A loop whose operands' addresses are not looked at. Runs all that is pending if a bound is reached, or if memory is
     /// visible outside, where anybody may write at any time.
     void record(const LoopKernel& kernel, const Place* places);
+    /// The same of a step. `storages`: of each of its arrays.
+    void record(const Step& step, Storage* const* storages);
     /// Runs what is pending.
     void run(bool at_end = false);
     bool touches(const Storage* storage);
@@ -76,7 +85,7 @@ public:
     uint64_t saved() const { return count_ - ran_.load(std::memory_order_relaxed); }
 
     /// At which the queue runs by itself: loops, and bytes that nobody else keeps.
-    static constexpr size_t most_loops = 2000;
+    static constexpr size_t most_loops = 2000, most_steps = 32;
     static constexpr int64_t most_bytes = int64_t{1} << 30;
 
     /// Whether the loops of this thread are put off, however small they are.
@@ -90,12 +99,21 @@ protected:
         bool written;
     };
     class Guard;
+    class Added;
+    class BlockRun;
 
     int64_t slot_of(Storage* storage, bool written);
     int64_t find(const Storage* storage) const;
     virtual void run_locked(bool at_end = false);
     void execute(const Plan& plan, std::vector<double>* seconds = nullptr);
-    [[gnu::cold]] void record_elsewhere(const LoopKernel& kernel, const Place* places);
+    void run_loop(const PlannedLoop& loop);
+    [[gnu::cold]] void run_step(const PlannedLoop& planned);
+    [[gnu::cold]] void run_blocks(const Plan& plan, const Blocks& blocks);
+    void allocate(int slot);
+    void* memory_of(const PlannedOperand& operand) const;
+    template <class StorageOf> bool make_way(Guard& guard, int count, int output_count, StorageOf&& storage_of);
+    void run_if_full(bool at_once);
+    template <class Record> [[gnu::cold]] void record_elsewhere(Record&& record);
     const Plan* find_plan();
     [[gnu::cold]] const Plan* add_plan(uint64_t hash, size_t length);
     [[gnu::cold]] void explain(const Plan& plan, bool at_end);
@@ -172,6 +190,8 @@ private:
 
 /// A loop over fewer elements runs at once, if all that it touches is there: to put it off costs more than it could save.
 KINDLING_VISIBLE extern std::atomic<int64_t> smallest_loop;
+/// And so does a step whose result has fewer bytes: what it writes stays in the cache anyway.
+inline int64_t smallest_step() { return 32 * smallest_loop.load(std::memory_order_relaxed); }
 /// Asked while the thread records. `storage(i)`: of the loop's operands, outputs first.
 template <class Of> bool is_put_off(int64_t elements, int output_count, int count, Of&& storage) {
     if (elements >= smallest_loop.load(std::memory_order_relaxed) || thread_state.recording->takes_all()) return true;

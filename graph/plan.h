@@ -15,8 +15,10 @@ struct PlannedOperand {
     uint32_t strides;
 };
 
-/// One loop to run.
+/// One loop to run, or a step.
 struct PlannedLoop {
+    int step = -1; // of the recording; -1: a loop
+    const char* kind = "loop";
     std::shared_ptr<const Expression> own; // a fused expression; that of a loop that stayed alone is the operator's
     const Expression* expression = nullptr;
     const Expression* finish = nullptr;
@@ -31,6 +33,8 @@ struct PlannedLoop {
     std::vector<int> loops;               // of the recording, that this one stands for
     std::vector<int> last_use;            // slots that no later loop needs
 
+    /// Of one operand: an element that is read for many counts once.
+    int64_t bytes_of(const PlannedOperand& operand) const;
     LoopKernel kernel(const LoopOperand* memory, const Immediate* numbers) const {
         LoopKernel made{.expression = expression,
                         .ndim = ndim,
@@ -45,14 +49,43 @@ struct PlannedLoop {
     }
 };
 
+/// Consecutive loops and steps that run together, some rows at a time: what one of them writes is in the cache when the next reads it.
+struct Blocks {
+    /// Memory that nobody sees but they. It has room for the rows of one block, at `place` in the thread's scratch memory.
+    struct Local {
+        int slot;
+        int64_t pitch, lowest; // bytes: of a row, and of the first one's first element
+        size_t place;
+    };
+    size_t first = 0, count = 0;  // which
+    int64_t rows = 0, block = 0;  // all of them; so many at once, or a few more
+    std::vector<int64_t> each;    // how many indices of its first dimension a loop or step has for a row
+    std::vector<int64_t> pitches; // bytes from row to row, of each operand of each of them; 0: it belongs to all rows
+    std::vector<bool> cached;     // of each operand: whether it comes from the cache, as this block has read or written it before
+    std::vector<Local> locals;
+    size_t scratch = 0; // bytes of all locals
+    int64_t unit = 1;   // blocks are multiples of it
+    int64_t most = 0;   // blocks
+    /// How many blocks so many threads share: about as many as there are, and as many for each.
+    int64_t count_blocks(int64_t threads = 1) const {
+        const int64_t wanted = rows / block, whole = wanted < 4 * threads ? threads : 4 * threads,
+                      even = (wanted + whole - 1) / whole * whole;
+        return even > most ? wanted : even;
+    }
+    int64_t begin(int64_t which, int64_t count) const { return which == count ? rows : rows * which / count / unit * unit; }
+};
+
 struct Plan {
     std::vector<int64_t> key;
     uint64_t hash = 0;
     std::vector<PlannedLoop> steps;
+    std::vector<Blocks> blocks;
     /// With how long each loop took, where that is known.
     std::string to_string(const std::vector<double>& seconds = {}) const;
 };
 
+/// Says which of the plan's loops and steps run block by block.
+void find_blocks(const RecordedLoops& recorded, Plan& plan);
 /// Fuses. Loops whose results nobody wants are left out.
 std::unique_ptr<Plan> make_plan(const RecordedLoops& recorded);
 

@@ -26,6 +26,7 @@ struct Field {
         Body,
         Kernel,
         Loop,
+        Pack,
         Otherwise,
         Batches,
         Derivative,
@@ -154,6 +155,7 @@ Field pointwise_field(ScalarBuild build, int arity);
 Field body_field(Body body, Kernel kernel);
 Field kernel_field(ResultRule rule, Measure measure, Compute compute);
 Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody finish);
+Field pack_field(Compute pack);
 Field otherwise_field(Kernel kernel);
 Field batch_field(Kernel kernel);
 Field derivative_field(const char* targets, const char* given, void (*apply)(const Value*, uint64_t, Tensor*));
@@ -227,6 +229,12 @@ template <class F> Field batches(F) { return batch_field(&boxed::kernel<F>); }
 inline Field by_loops() { return flags(trait::ByLoops); }
 /// A kernel whose computing half reaches memory through `copy_part`, `add_part` and `fill_part` alone, which may be put off.
 inline Field by_parts() { return flags(trait::ByParts); }
+/// A kernel that says `goes_by_rows`: a call that puts loops off puts it off as well, and runs it and what comes before and after it
+/// block by block of rows. With a function, which makes of inputs that all rows read what each run reads faster:
+///     by_rows([](const Product& p, const Array& a, const Array& b, Workspace room) { pack(room.data, b); })
+/// The computing half then gets that as its Span<Array>, which is empty where nothing was packed.
+inline Field by_rows() { return flags(trait::ByRows); }
+template <class P> Field by_rows(P) { return pack_field(&boxed::ComputeSignature<decltype(&P::operator())>::call); }
 /// A composition that asks for values itself, which batched tensors do not have: it runs for one slice of them after another.
 inline Field slice_by_slice() { return flags(trait::BySlices); }
 inline Field broadcasts() { return flags(trait::Broadcasts); }

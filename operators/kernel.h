@@ -130,6 +130,14 @@ public:
     void costs(int64_t steps) { cost = steps; }
     /// The computing half runs though no result has an element: it checks values.
     void runs_if_empty() { if_empty = true; }
+    /// The computing half may run later, on some rows of it at a time: inputs whose bit is set, and the one result, have as many in their
+    /// first dimension. It takes their number from the headers; an element's bits do not depend on it, unless there are fewer than `least`.
+    /// For kernels declared `by_rows`.
+    void goes_by_rows(uint32_t inputs, int64_t least = 1) { rows = inputs, least_rows = least; }
+    /// The same where the first `dims` dimensions of these and of the result are the rows, and lie together: it gets them as one.
+    void goes_by_all_rows(uint32_t inputs, int64_t dims) { rows = inputs, row_dims = dims; }
+    /// Where it runs several times, what it makes of inputs that all rows read: so many bytes (see `by_rows`).
+    void packs(int64_t bytes) { packed = bytes; }
     /// This call is not for the loop or library: the composition in `otherwise` runs, unless the results are said already and are meta.
     void declines() { declined = true; }
 
@@ -181,7 +189,10 @@ public:
     int read_count = 0, result_count = 0, number_count = 0, choice_count = 0;
     Device device;
     bool has_device = false, declined = false, if_empty = false, keeps_dims = false;
-    int64_t workspace = 0, cost = 0;
+    int64_t workspace = 0, cost = 0, packed = 0;
+    uint32_t rows = 0;
+    int64_t least_rows = 1, row_dims = 1;
+    size_t plan_bytes = 0;
     Sizes space;
     uint64_t dims = 0;
     DType compute_type = DType::None;

@@ -53,6 +53,7 @@ Field loop_field(LoopKind kind, ResultRule rule, ScalarBody map, ScalarBody fini
             reinterpret_cast<const char*>(finish.build),
             reinterpret_cast<void*>(rule)};
 }
+Field pack_field(Compute pack) { return {Field::Kind::Pack, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(pack)}; }
 Field otherwise_field(Kernel kernel) { return {Field::Kind::Otherwise, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)}; }
 
 Field batch_field(Kernel kernel) { return {Field::Kind::Batches, 0, 0, nullptr, nullptr, reinterpret_cast<void*>(kernel)}; }
@@ -174,6 +175,10 @@ void Declarations::add(const char* text, std::initializer_list<Field> fields) {
             op->scalar_arity = static_cast<uint8_t>(field.number);
             op->finish_arity = static_cast<uint8_t>(field.number >> 8);
             op->kernel = run_kernel;
+            break;
+        case Field::Kind::Pack:
+            op->flags |= trait::ByRows;
+            op->pack = reinterpret_cast<Compute>(field.function);
             break;
         case Field::Kind::Otherwise: op->otherwise = reinterpret_cast<Kernel>(field.function); break;
         case Field::Kind::Batches: op->batch = reinterpret_cast<Kernel>(field.function); break;

@@ -161,6 +161,7 @@ struct Pool {
 };
 constinit Pool pool;
 constinit thread_local bool inside [[gnu::tls_model("initial-exec")]] = false;
+constinit thread_local int deaf [[gnu::tls_model("initial-exec")]] = 0, alone [[gnu::tls_model("initial-exec")]] = 0;
 
 int64_t milliseconds(clockid_t clock) {
     timespec now;
@@ -276,6 +277,7 @@ int default_num_threads() {
 }
 
 int num_threads() {
+    if (inside || alone) return 1;
     int count = pool.threads.load(std::memory_order_relaxed);
     if (count) return count;
     count = default_num_threads();
@@ -290,7 +292,6 @@ void set_num_threads(int count) {
 bool in_parallel_region() { return inside; }
 
 void (*handle_signals)() = nullptr;
-static constinit thread_local int deaf = 0, alone = 0;
 Alone::Alone(bool wanted) : wanted_(wanted) { alone += wanted_; }
 Alone::~Alone() { alone -= wanted_; }
 Deaf::Deaf() { deaf++; }

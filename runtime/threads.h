@@ -13,7 +13,7 @@
 
 namespace KINDLING_VISIBLE kindling {
 
-/// How many threads a parallel loop may use, the caller's included.
+/// How many threads a parallel loop may use, the caller's included. 1 in what runs inside of one.
 int num_threads();
 /// At least 1; takes effect at the next loop.
 void set_num_threads(int count);

@@ -33,9 +33,24 @@ void product_of(KernelCall& call, const Tensor& a, const Tensor& b, IntList size
     } else call.reads_as_it_lies(c);
     call.gives(sizes, a.dtype());
     call.costs(product.m * product.n * product.k * product.batch);
+    // By rows of a, or by matrices. What raises raises now; a half type's b would be widened again for each block of rows.
+    const DType dtype = a.dtype();
+    const bool fits = kindling::is_complex(dtype) || (product.alpha.is_real() && product.beta.is_real());
+    if (!fits || !product.k) return;
+    if (a.dim() == 3) call.goes_by_rows(7);
+    else if (a.dim() == 2 && b.dim() == 2 && a.stride(1) == 1 && kind_of(dtype) == kind::Float) {
+        call.goes_by_rows(5, 16); // few rows add up in another order (gemm.h)
+        const int64_t panel = library::panel_columns(dtype), item = static_cast<int64_t>(item_size(dtype));
+        if (product.n >= panel) call.packs((product.n + panel - 1) / panel * panel * product.k * item);
+    }
 }
 
-constexpr auto multiplied = [](const Product& what, const Array& a, const Array& b, const Array& c, const Array& out) {
+constexpr auto packed = [](const Product& what, const Array&, const Array& b, Workspace room) {
+    library::pack_panels(b.dtype(), room.data, b.data(), b.stride(0), b.stride(1), what.k, what.n);
+};
+
+/// `panels`: b as `packed` made it, if it did.
+constexpr auto multiplied = [](const Product& what, const Array& a, const Array& b, const Array& c, const Array& out, Span<Array> panels) {
     const DType dtype = a.dtype();
     if (dtype == DType::Bool) fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
     if (what.adds)
@@ -46,10 +61,10 @@ constexpr auto multiplied = [](const Product& what, const Array& a, const Array&
     }
     library::Gemm problem{};
     problem.dtype = dtype;
-    problem.m = what.m;
+    problem.m = a.dim() > 1 ? a.size(-2) : 1;
     problem.n = what.n;
     problem.k = what.k;
-    problem.batch = what.batch;
+    problem.batch = a.dim() == 3 ? a.size(0) : 1;
     problem.a = a.data();
     problem.a_column = a.stride(-1);
     if (a.dim() > 1) problem.a_row = a.stride(-2);
@@ -58,6 +73,12 @@ constexpr auto multiplied = [](const Product& what, const Array& a, const Array&
     problem.b_row = b.stride(b.dim() > 1 ? -2 : -1);
     problem.b_column = b.dim() > 1 ? b.stride(-1) : 1;
     problem.b_conjugate = b.is_conj();
+    if (panels.size()) {
+        problem.b = panels[0].data();
+        problem.b_row = library::panel_columns(dtype);
+        problem.b_column = 1;
+        problem.b_panel = problem.b_row * what.k;
+    }
     problem.out = out.data();
     problem.out_row = what.n;
     problem.out_column = 1;
@@ -210,6 +231,7 @@ OPERATORS(products) {
                 return product;
             },
             multiplied),
+        by_rows(packed),
         derivative(
             "self", GIVEN(Tensor grad, Tensor mat2, Tensor self_shape) { return left_gradient(grad, mat2, self_shape); }),
         derivative(
@@ -236,6 +258,7 @@ OPERATORS(products) {
                 return product;
             },
             multiplied),
+        by_rows(packed),
         derivative(
             "self", GIVEN(Tensor grad, Tensor mat2) { return bmm(grad, H(mat2)); }),
         derivative(
@@ -353,6 +376,7 @@ OPERATORS(products) {
                 return product;
             },
             multiplied),
+        by_rows(packed),
         derivative(
             "self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative(
@@ -387,6 +411,7 @@ OPERATORS(products) {
                 return product;
             },
             multiplied),
+        by_rows(packed),
         derivative(
             "self", GIVEN(Tensor grad, Scalar beta) { return scaled(grad, beta); }),
         derivative(

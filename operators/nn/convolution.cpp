@@ -271,12 +271,16 @@ OPERATORS(convolution) {
                 give(call, shape.out, input.dtype(), input, weight);
                 call.costs(multiplications(shape.c));
                 if (is_integral(input.dtype()) && checked_numel(shape.out)) call.declines();
+                call.goes_by_rows(1);
                 return Convolved{shape.c, transposed};
             },
             [](const Convolved& how, const Array& input, const Array& weight, const Array& bias, const Array& result) {
-                (how.transposed ? library::convolution_input_gradient : library::convolution)(how.c, input.data(), weight.data(),
-                                                                                              bias.data(), result.data());
+                library::Convolution c = how.c;
+                c.batch = input.size(0);
+                (how.transposed ? library::convolution_input_gradient : library::convolution)(c, input.data(), weight.data(), bias.data(),
+                                                                                              result.data());
             }),
+        by_rows(),
         otherwise([](const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation,
                      bool transposed, IntList output_padding, int64_t groups) {
             Shape shape = check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);

@@ -166,6 +166,7 @@ OPERATORS(embedding) {
                 call.reads_as_it_lies(weight);
                 call.reads(indices, DType::Int64);
                 call.gives(sizes, weight.dtype());
+                call.goes_by_all_rows(2, indices.dim());
                 call.runs_if_empty(); // indices are checked all the same
             },
             [](const Array& weight, const Array& indices, const Array& result) {
@@ -176,6 +177,7 @@ OPERATORS(embedding) {
                 library::gather_places({weight.dtype(), 0, 1, sizes, strides, sizes + 1, strides + 1, rows, indices.numel(), strides[0]},
                                        weight.data(), result.data());
             }),
+        by_rows(),
         derivative(
             "weight",
             GIVEN(Tensor grad, Tensor indices, IntList weight_sizes, int64_t padding_idx, bool scale_grad_by_freq, bool sparse) {

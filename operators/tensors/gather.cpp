@@ -78,6 +78,7 @@ int64_t selected_rows(KernelCall& call, const Tensor& self, int64_t dim, const T
     call.reads_as_it_lies(self);
     call.reads(index, DType::Int64);
     call.gives(sizes, self.dtype());
+    if (self.dim()) call.goes_by_rows(dim ? 1 : 2);
     call.runs_if_empty(); // indices are checked all the same
     return dim;
 }
@@ -423,6 +424,7 @@ OPERATORS(gather) {
                    if (!self.dim()) std::memcpy(result.data(), self.data(), self.element_size());
                    else if (result.numel()) library::gather_places(indexed_along(self, dim, index), self.data(), result.data());
                }),
+        by_rows(),
         derivative(
             "self", GIVEN(Tensor grad, IntList self_sizes, int64_t dim,
                           Tensor index) { return index_add(zeros(self_sizes, grad.dtype()), dim, index, grad); }),

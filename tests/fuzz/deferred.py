@@ -16,7 +16,7 @@ import sys
 import kindling as torch
 from kindling import _C
 
-SHAPES = [(), (1,), (5,), (4, 6), (3, 1, 4), (2, 3, 4), (6, 40), (1, 7), (3, 0), (17, 33), (2, 300), (64, 20)]
+SHAPES = [(), (1,), (5,), (4, 6), (3, 1, 4), (2, 3, 4), (6, 40), (1, 7), (3, 0), (17, 33), (2, 300), (64, 20), (50, 6), (40, 2, 8)]
 UNARY = ("exp tanh sigmoid relu sqrt abs neg square sin cos log1p reciprocal rsqrt floor round sign erf trunc expm1 "
          "logical_not isnan isfinite frac atan softplus silu gelu").split()
 BINARY = "add sub mul div maximum minimum eq lt atan2 pow remainder floor_divide where_pos lerp addcmul fmod hypot logaddexp copysign".split()
@@ -62,6 +62,22 @@ class Writer:
         self.say(f"h = {a}.chunk(2, {dim})")
         self.fresh(draw.choice([f"{whole}", f"{whole} * {n} + 1", f"{a} * {n} + {whole} * {b}", f"{whole}.sum({dim})", f"({whole} * 2).softmax(-1)", f"{whole}.relu() - {whole}", f"({whole} + {n}).mean(0)",
                                 f"torch.cat([{whole}.exp(), {a}], {dim}) + 1", f"{whole}.reshape(-1) * 2", f"{whole}.transpose(0, -1) + 1", f"{whole}[..., :3] * 2", f"{whole}.add_(1).mul_({n})"]))
+
+    def by_rows(self, a, b):
+        """Products, look-ups and convolutions, with what comes before and after them: they run block by block of rows."""
+        draw, n = self.draw, self.number()
+        inner, width = f"{a}.shape[-1]", draw.choice([1, 3, 6, 33])
+        before = draw.choice([f"{a}.float()", f"({a} * {n}).float()", f"F.layer_norm({a}.float(), {a}.shape[-1:])", f"{a}.float().softmax(-1)", f"{a}.double() + 1", f"{a}.float().t()"])
+        weight = draw.choice([f"torch.randn({width}, {inner}, dtype=x.dtype)", f"torch.randn({inner}, {width}, dtype=x.dtype).t()"])
+        self.say(f"x = {before}")
+        whole = draw.choice([f"F.linear(x, {weight})", f"F.linear(x, {weight}, torch.randn({width}, dtype=x.dtype))", "x @ x.transpose(-2, -1)", "torch.softmax(x @ x.transpose(-2, -1), -1) @ x",
+                             "torch.addmm(x, x @ x.t(), x, beta=0.5, alpha=2)", "torch.baddbmm(x[:, :, :1], x, x.transpose(-2, -1)) @ x", f"F.linear(F.linear(x, {weight}).relu(), torch.randn(5, {width}, dtype=x.dtype))",
+                             f"F.embedding(torch.randint(0, 7, x.shape[:-1]), torch.randn(7, {inner})) * x", "x.gather(-1, (x > 0).long())", "x.gather(0, (x > 9).long()) * 2",
+                             "x.index_select(0, torch.randint(0, x.shape[0], x.shape[:1])) @ torch.ones(x.shape[-1], 3, dtype=x.dtype)", f"x.index_select(-1, torch.randint(0, {inner}, (3,))) + 1",
+                             "F.conv1d(x * 2, torch.randn(3, x.shape[1], 1, dtype=x.dtype)).relu()", f"F.linear(x, {weight})[..., :1] * x", f"(F.linear(x, {weight}) > {n}) * 2"])
+        self.fresh(f"({whole})" + draw.choice(["", f" * {n} + 1", ".relu()", ".softmax(-1)", ".sum(-1)", ".sum(0)", ".add_(1).exp()", ".transpose(0, -1)"]))
+        if draw.random() < 0.3:
+            self.fresh(f"{self.names[-1]} + {b}")
 
     def leaf(self):
         draw = self.draw
@@ -115,7 +131,9 @@ class Writer:
                                   f"{a}.sub_({b}, alpha=2)", f"{a}[..., 0] = {self.number()}", f"{a}[1:] = {b}", f"{a}[0] += 1", f"{a}.clamp_(-1, 1)", f"{a}.sigmoid_()",
                                   f"{a}[{a} > 0] = 0", f"{a}.masked_fill_({a} > 0, 2)", f"{a}.transpose(0, -1).add_({b})", f"{a}.data.mul_(2)", f"torch.add({a}, {b}, out=torch.empty(0))",
                                   f"torch.exp({a}, out={a})", f"{a}.addcmul_({b}, {b})", f"{a}.t_()", f"{a}.div_({b})"]))
-        elif kind < 78:
+        elif kind < 76:
+            self.by_rows(a, b)
+        elif kind < 80:
             self.fresh(draw.choice([f"({a} @ {b})", f"{a} @ {a}.transpose(-2, -1)", f"torch.cat([{a}, {a}])", f"torch.stack([{a}, {a}], -1)", f"{a}.sort(-1)[0]", f"{a}[{b} > 0]",
                                     f"{a}.index_select(0, torch.tensor([0, 0]))", f"torch.where({a} > 0, {a}, {b})", f"{a}.gather(0, ({a} > 9).long())"]))
         elif kind < 83:

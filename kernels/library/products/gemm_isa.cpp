@@ -496,7 +496,9 @@ template <class T> void run(const GemmPart<T>& part) {
                     const T* panel = part.b_panel ? b + j / N * part.b_panel : in_place ? b + j : packed;
                     int64_t b_row = in_place ? part.b_row : N;
                     Ahead next;
-                    if (far_b && n - j >= 2 * N && !plain_b) {
+                    if (far_b && n - j >= 2 * N && part.b_panel) {
+                        next = {reinterpret_cast<const char*>(panel + part.b_panel), k, N * item, N * item / 64};
+                    } else if (far_b && n - j >= 2 * N && !plain_b) {
                         auto* from = reinterpret_cast<const char*>(b + (j + N) * part.b_column);
                         if (i0 > 0) next = {reinterpret_cast<const char*>(packed + N * k), k, N * item, N * item / 64};
                         else if (part.b_column == 1) next = {from, k, part.b_row * item, N * item / 64};
