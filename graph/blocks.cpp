@@ -17,7 +17,7 @@ constexpr int64_t block_bytes = 640 << 10;
 /// Rows of a block of a step that many rows at once make faster, a product of matrices, and its tiles' rows.
 constexpr int64_t product_rows = 192, tile_rows = 12;
 /// What is saved has to be more than what a cache would have kept anyway.
-constexpr int64_t least_saved = 1 << 20;
+constexpr int64_t least_saved = 4 << 20;
 /// An operand that belongs to all rows stays in the cache from block to block, if it is no larger.
 constexpr int64_t stays_in_cache = 256 << 10;
 
@@ -143,6 +143,7 @@ private:
                 else if (loop.step >= 0 && bytes > stays_in_cache) shared += bytes;
             }
             if (loop.step < 0) continue;
+            made.packed += recorded_.steps[static_cast<size_t>(loop.step)].packed_bytes;
             const int64_t its = recorded_.steps[static_cast<size_t>(loop.step)].least_rows;
             if (its == 1) continue;
             fewest = std::max(fewest, (its + inner - 1) / inner);
@@ -151,7 +152,8 @@ private:
         }
         made.block = std::max(least, small_too ? 1 : block_bytes / row_bytes());
         if (rows / 2 < made.block) return;
-        if (saved < (small_too ? 1 : least_saved) || (!small_too && saved < (made.count_blocks() - 1) * shared / 2)) return;
+        if (saved < (small_too ? 1 : least_saved) || (!small_too && saved < (made.count_blocks() - 1) * shared / 2 + 2 * made.packed))
+            return;
         const int64_t count = made.count_blocks();
         made.most = std::max(count, rows / (2 * fewest + made.unit));
         int64_t most = 0;

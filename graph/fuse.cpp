@@ -267,6 +267,12 @@ private:
             group_row = group.row | group.reduced;
         }
         const bool rows = row || group_row;
+        auto any = [&](bool (Fusion::*what)(int) const) {
+            return (this->*what)(i) || std::any_of(group.loops.begin(), group.loops.end(), [&](int each) { return (this->*what)(each); });
+        };
+        if (rows && any(&Fusion::is_stored_copy)) return false;
+        // Copies that lie otherwise are made by planes, faster than in loops over several of them.
+        if (!reads_it && product(mine.sizes) > small_loop && any(&Fusion::is_copy)) return false;
         const Item& there = join.spreads ? join.spread : mine;
         bool shares = false;
         int fresh = 0, fresh_streams = 0;
@@ -308,6 +314,13 @@ private:
         if (streams > most_streams || group.operands + fresh > most_operands) return false;
         return shares || product(mine.sizes) <= small_loop || streams <= few_streams;
     }
+
+    bool is_copy(int i) const {
+        const Expression& expression = *loop(i).expression;
+        return expression.nodes[static_cast<size_t>(expression.outputs[0])].primitive == Primitive::Input;
+    }
+    /// A row kernel that stores what it reads is none for machine code, so the copy would make all of it slower.
+    bool is_stored_copy(int i) const { return is_copy(i) && recorded_.wanted[static_cast<size_t>(operand({i, 0}).slot)]; }
 
     /// Whether it lies in a cache line with one of them.
     bool is_near(const std::vector<Access>& list, const Operand& mine) const {

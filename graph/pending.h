@@ -191,7 +191,7 @@ private:
 /// A loop over fewer elements runs at once, if all that it touches is there: to put it off costs more than it could save.
 KINDLING_VISIBLE extern std::atomic<int64_t> smallest_loop;
 /// And so does a step whose result has fewer bytes: what it writes stays in the cache anyway.
-inline int64_t smallest_step() { return 32 * smallest_loop.load(std::memory_order_relaxed); }
+inline int64_t smallest_step() { return 320 * smallest_loop.load(std::memory_order_relaxed); }
 /// Asked while the thread records. `storage(i)`: of the loop's operands, outputs first.
 template <class Of> bool is_put_off(int64_t elements, int output_count, int count, Of&& storage) {
     if (elements >= smallest_loop.load(std::memory_order_relaxed) || thread_state.recording->takes_all()) return true;

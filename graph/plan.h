@@ -64,6 +64,7 @@ struct Blocks {
     std::vector<bool> cached;     // of each operand: whether it comes from the cache, as this block has read or written it before
     std::vector<Local> locals;
     size_t scratch = 0; // bytes of all locals
+    int64_t packed = 0; // bytes that its steps pack
     int64_t unit = 1;   // blocks are multiples of it
     int64_t most = 0;   // blocks
     /// How many blocks so many threads share: about as many as there are, and as many for each.
