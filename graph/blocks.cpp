@@ -2,7 +2,6 @@
 // when the next reads it, and what nobody else reads never lies in memory as a whole: a product with what comes before and after it.
 // Compiled for size.
 #include <algorithm>
-#include <utility>
 
 #include "core/dispatch.h"
 #include "graph/plan.h"
@@ -111,6 +110,16 @@ private:
         return false;
     }
 
+    /// Whether loops from `first` on, or this one before, read or write the same.
+    bool is_met(const PlannedOperand& mine, int64_t bytes, size_t first, size_t last) const {
+        for (size_t i = first; i <= last; i++)
+            for (const PlannedOperand& each : plan_.steps[i].operands) {
+                if (&each == &mine) return false;
+                if (each.slot == mine.slot && each.offset == mine.offset && plan_.steps[i].bytes_of(each) == bytes) return true;
+            }
+        return false;
+    }
+
     /// Notes the range down, if it pays.
     void take(size_t first, size_t end, int64_t rows) {
         look(first, end, rows);
@@ -124,23 +133,18 @@ private:
             use.local = use.written && !recorded_.wanted[slot] && !is_used_outside(static_cast<int>(slot), first, end);
             if (use.local) made.locals.push_back({static_cast<int>(slot), use.pitch, use.lowest & -64, 0});
         }
-        std::vector<std::pair<const PlannedOperand*, int64_t>> met;
         const bool small_too = smallest_step() == 0;
         int64_t least = 1, fewest = 1;
         for (size_t i = first; i < end; i++) {
             const PlannedLoop& loop = plan_.steps[i];
             const int64_t inner = loop.numbers[0] / rows;
-            made.each.push_back(inner);
-            for (size_t k = 0; k < loop.operands.size(); k++) {
-                const int64_t pitch = loop.numbers[loop.operands[k].strides] * inner;
-                made.pitches.push_back(pitch);
-                const PlannedOperand& mine = loop.operands[k];
+            for (const PlannedOperand& mine : loop.operands) {
                 const int64_t bytes = loop.bytes_of(mine);
-                bool again = uses_[static_cast<size_t>(mine.slot)].local;
-                for (const auto& [other, its] : met) again |= other->slot == mine.slot && other->offset == mine.offset && its == bytes;
-                made.cached.push_back(again && pitch);
-                if (pitch) saved += again * bytes, met.push_back({&mine, bytes});
-                else if (loop.step >= 0 && bytes > stays_in_cache) shared += bytes;
+                const bool by_rows = loop.numbers[mine.strides] != 0;
+                const bool again = by_rows && (uses_[static_cast<size_t>(mine.slot)].local || is_met(mine, bytes, first, i));
+                made.cached.push_back(again);
+                saved += again * bytes;
+                if (!by_rows && loop.step >= 0 && bytes > stays_in_cache) shared += bytes;
             }
             if (loop.step < 0) continue;
             made.packed += recorded_.steps[static_cast<size_t>(loop.step)].packed_bytes;
@@ -174,7 +178,7 @@ private:
 /// Memory of the allocator, given back at the end.
 struct Room {
     explicit Room(size_t size) : bytes(size), data(static_cast<char*>(kindling::allocate(size))) {}
-    Room(Room&& other) noexcept : bytes(other.bytes), data(std::exchange(other.data, nullptr)) {}
+    Room(const Room&) = delete;
     ~Room() { deallocate(data, bytes); }
     size_t bytes;
     char* data;
@@ -189,50 +193,54 @@ void find_blocks(const RecordedLoops& recorded, Plan& plan) {
 /// The loops and steps of a range over some of their rows. Its addresses are known when it is made.
 class Pending::BlockRun {
 public:
-    BlockRun(Pending& queue, const Plan& plan, const Blocks& blocks) : queue_(queue), plan_(plan), blocks_(blocks) {
-        std::vector<const Blocks::Local*> local(queue.slots_.size(), nullptr);
-        for (const Blocks::Local& each : blocks.locals) { // what has memory already is written there
-            const Storage& storage = *queue.slots_[static_cast<size_t>(each.slot)].storage;
-            if (storage.state.load(std::memory_order_relaxed) & Storage::Unallocated) local[static_cast<size_t>(each.slot)] = &each;
-        }
-        for (size_t i = 0, at = 0; i < blocks.count; i++) {
-            const PlannedLoop& loop = plan.steps[blocks.first + i];
+    BlockRun(Pending& queue, const Plan& plan, const Blocks& blocks)
+        : queue_(queue), loops_(plan.steps.data() + blocks.first, blocks.count), rows_(blocks.rows),
+          packed_(static_cast<size_t>(blocks.packed)) {
+        size_t at = 0, packed = 0;
+        for (const PlannedLoop& loop : loops_) {
             for (const PlannedOperand& operand : loop.operands) {
-                const Blocks::Local* mine = local[static_cast<size_t>(operand.slot)];
-                if (!mine) queue.allocate(operand.slot);
-                places_.push_back({mine ? nullptr : static_cast<char*>(queue.memory_of(operand)),
-                                   mine ? mine->place + static_cast<size_t>(operand.offset - mine->lowest) : 0, blocks.pitches[at++]});
+                const Blocks::Local* local = nullptr;
+                for (const Blocks::Local& each : blocks.locals)
+                    if (each.slot == operand.slot && is_unallocated(operand.slot)) local = &each;
+                if (!local) queue.allocate(operand.slot);
+                places_.push_back({local ? nullptr : static_cast<char*>(queue.memory_of(operand)),
+                                   local ? local->place + static_cast<size_t>(operand.offset - local->lowest) : 0,
+                                   loop.numbers[operand.strides] * each(loop)});
             }
-            scalars_.emplace_back();
-            for (uint32_t scalar : loop.scalars) scalars_.back().push_back(queue.recorded_.scalars[scalar]);
-            packed_.push_back(pack(loop, places_.size() - loop.operands.size()));
+            for (uint32_t scalar : loop.scalars) scalars_.push_back(queue.recorded_.scalars[scalar]);
+            if (loop.step >= 0 && step_of(loop).pack) {
+                void* memory[Step::most_arrays];
+                const Step& step = step_of(loop);
+                place(step, at, 0, packed_.data, memory); // what lies in scratch memory is not looked at
+                step.pack(step, memory, step.rows, packed_.data + packed);
+                packed += static_cast<size_t>(step.packed_bytes);
+            }
+            at = places_.size();
         }
     }
 
     void run(int64_t first_row, int64_t rows, char* scratch) const {
-        size_t at = 0;
-        for (size_t i = 0; i < blocks_.count; i++) {
-            const PlannedLoop& loop = plan_.steps[blocks_.first + i];
-            auto address = [&](size_t k) -> void* {
-                const Where& place = places_[at + k];
-                return place.memory ? place.memory + first_row * place.pitch : scratch + place.local;
-            };
+        size_t at = 0, packed = 0;
+        const Immediate* scalars = scalars_.data();
+        for (const PlannedLoop& loop : loops_) {
             if (loop.step >= 0) {
                 const Step& step = step_of(loop);
-                int of[Step::most_arrays];
                 void* memory[Step::most_arrays];
-                for (int k = step.operands(of); k-- > 0;) memory[of[k]] = address(static_cast<size_t>(k));
-                step.run(step, memory, rows * blocks_.each[i], packed_[i].data);
+                place(step, at, first_row, scratch, memory);
+                step.run(step, memory, rows * each(loop), step.pack ? packed_.data + packed : nullptr);
+                packed += static_cast<size_t>(step.packed_bytes);
             } else {
                 LoopOperand operands[max_loop_operands];
                 int64_t sizes[max_loop_dims];
                 for (size_t k = 0; k < loop.operands.size(); k++)
-                    operands[k] = {address(k), loop.operands[k].type, loop.numbers.data() + loop.operands[k].strides};
+                    operands[k] = {address(at + k, first_row, scratch), loop.operands[k].type,
+                                   loop.numbers.data() + loop.operands[k].strides};
                 std::copy_n(loop.numbers.data(), loop.ndim, sizes);
-                sizes[0] = rows * blocks_.each[i];
-                LoopKernel kernel = loop.kernel(operands, scalars_[i].data());
+                sizes[0] = rows * each(loop);
+                LoopKernel kernel = loop.kernel(operands, scalars);
                 kernel.sizes = sizes;
                 kindling::run(kernel);
+                scalars += loop.scalars.size();
             }
             at += loop.operands.size();
         }
@@ -240,39 +248,42 @@ public:
 
 private:
     const Step& step_of(const PlannedLoop& loop) const { return queue_.recorded_.steps[static_cast<size_t>(loop.step)]; }
-
-    Room pack(const PlannedLoop& loop, size_t first_place) const {
-        if (loop.step < 0 || !step_of(loop).pack) return Room(0);
-        const Step& step = step_of(loop);
+    /// How many indices of its first dimension a row is.
+    int64_t each(const PlannedLoop& loop) const { return loop.numbers[0] / rows_; }
+    /// What has memory already is written there.
+    bool is_unallocated(int slot) const {
+        return queue_.slots_[static_cast<size_t>(slot)].storage->state.load(std::memory_order_relaxed) & Storage::Unallocated;
+    }
+    void* address(size_t operand, int64_t first_row, char* scratch) const {
+        const Where& place = places_[operand];
+        return place.memory ? place.memory + first_row * place.pitch : scratch + place.local;
+    }
+    void place(const Step& step, size_t first_operand, int64_t first_row, char* scratch, void** memory) const {
         int of[Step::most_arrays];
-        void* memory[Step::most_arrays];
-        for (int k = step.operands(of); k-- > 0;) memory[of[k]] = places_[first_place + static_cast<size_t>(k)].memory;
-        Room room(static_cast<size_t>(step.packed_bytes));
-        step.pack(step, memory, step.rows, room.data);
-        return room;
+        for (int k = step.operands(of); k-- > 0;) memory[of[k]] = address(first_operand + static_cast<size_t>(k), first_row, scratch);
     }
 
     struct Where {
         char* memory; // null: in the thread's scratch memory, at `local`
         size_t local;
-        int64_t pitch;
+        int64_t pitch; // bytes from row to row; 0: it belongs to all rows
     };
     const Pending& queue_;
-    const Plan& plan_;
-    const Blocks& blocks_;
+    Span<PlannedLoop> loops_;
+    int64_t rows_;
     std::vector<Where> places_; // of all operands
-    std::vector<std::vector<Immediate>> scalars_;
-    std::vector<Room> packed_;
+    std::vector<Immediate> scalars_;
+    Room packed_;
 };
 
 void Pending::run_blocks(const Plan& plan, const Blocks& blocks) {
     Unlocked unlocked(true);
-    const BlockRun each(*this, plan, blocks);
+    const BlockRun run(*this, plan, blocks);
     const int64_t count = blocks.count_blocks(num_threads());
     parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
         const Room scratch(blocks.scratch);
         for (int64_t i = begin; i < end; i++)
-            each.run(blocks.begin(i, count), blocks.begin(i + 1, count) - blocks.begin(i, count), scratch.data);
+            run.run(blocks.begin(i, count), blocks.begin(i + 1, count) - blocks.begin(i, count), scratch.data);
     });
 }
 

@@ -57,11 +57,10 @@ struct Blocks {
         int64_t pitch, lowest; // bytes: of a row, and of the first one's first element
         size_t place;
     };
-    size_t first = 0, count = 0;  // which
-    int64_t rows = 0, block = 0;  // all of them; so many at once, or a few more
-    std::vector<int64_t> each;    // how many indices of its first dimension a loop or step has for a row
-    std::vector<int64_t> pitches; // bytes from row to row, of each operand of each of them; 0: it belongs to all rows
-    std::vector<bool> cached;     // of each operand: whether it comes from the cache, as this block has read or written it before
+    size_t first = 0, count = 0; // which
+    int64_t rows = 0, block = 0; // all of them; so many at once, or a few more
+    std::vector<uint8_t>
+        cached; // of each operand of each of them: whether it comes from the cache, as this block has read or written it before
     std::vector<Local> locals;
     size_t scratch = 0; // bytes of all locals
     int64_t packed = 0; // bytes that its steps pack

@@ -30,6 +30,8 @@ inline void prepare(KernelCall::Read& read) {
 }
 /// Fills `call` in, after the checks that every rule would make.
 void apply_rule(const Operator& op, const Value* arguments, KernelCall& call);
+/// Notes down the call of a kernel by rows, to be run later. False where that is not worth it, or it is a call of an uncommon kind.
+[[gnu::cold]] bool put_off(const Operator& op, KernelCall& call, const Tensor& target);
 /// Runs the loop of a reduction, of rows, of elements or of a scan.
 void run_loop_body(const Operator& op, KernelCall& call, Tensor* results);
 

@@ -1,4 +1,5 @@
 // kernels/reductions/fold_columns.cpp: reductions down columns: whole rows of values are merged into one another.
+// Compiled for size.
 #include <optional>
 
 #include "kernels/reductions/folder.h"

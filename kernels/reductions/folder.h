@@ -101,7 +101,7 @@ struct Folder {
         uint8_t equal[fold_block];
         fold(splat, values, 1, n);
         std::memcpy(&best.value, splat, static_cast<size_t>(item));
-        for (int i = item; i < splat_bytes; i += item) std::memcpy(splat + i, splat, static_cast<size_t>(item));
+        fill_splat(splat, &best.value, item);
         uint8_t is_nan = 0;
         if (nan_code.function) nan_code.function(&is_nan, splat, nullptr, nullptr, 1, 0);
         for (int64_t at = 0; at < n; at += fold_block) {

@@ -56,13 +56,13 @@ def test_transformer_block_reads_and_writes_each_operand_once(shape):
 
 CASES = {
     "attention": (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) * 0.125, -1) @ v, [(4, 8, 128, 64)] * 3, 3),
-    "two layers": (lambda x, w, v: F.linear(F.linear(x * 2, w).relu(), v) + x, [(2048, 128), (256, 128), (128, 256)], 5),
+    "two layers": (lambda x, w, v: F.linear(F.linear(x * 2, w).relu(), v) + x, [(4096, 128), (256, 128), (128, 256)], 5),
     "convolution": (lambda x, w, b: F.conv2d(x * 2, w, b, padding=1).relu() + 1, [(16, 8, 40, 40), (16, 8, 3, 3), (16,)], 3),
-    "transposed convolution": (lambda x, w: F.conv_transpose2d(x, w, stride=2).sigmoid() * 2, [(16, 8, 30, 30), (8, 4, 3, 3)], 2),
-    "half types by matrices": (lambda x, y: (x.half() @ y.half()).float() * 2, [(64, 64, 64), (64, 64, 64)], 2),
-    "float64": (lambda x, w: (x.double() @ w.double()).exp(), [(3000, 64), (64, 50)], 2),
-    "beta and alpha": (lambda c, x, w: torch.addmm(c * 2, x, w, beta=0.5, alpha=3).tanh(), [(3000, 80), (3000, 64), (64, 80)], 3),
-    "few columns": (lambda x, w: (x * 2 @ w).relu() * 2, [(60000, 16), (16, 3)], 3),
+    "transposed convolution": (lambda x, w: F.conv_transpose2d(x, w, stride=2).sigmoid() * 2, [(32, 8, 40, 40), (8, 4, 3, 3)], 2),
+    "half types by matrices": (lambda x, y: (x.half() @ y.half()).float() * 2, [(256, 64, 64), (256, 64, 64)], 2),
+    "float64": (lambda x, w: (x.double() @ w.double()).exp(), [(8000, 64), (64, 50)], 2),
+    "beta and alpha": (lambda c, x, w: torch.addmm(c * 2, x, w, beta=0.5, alpha=3).tanh(), [(9000, 80), (9000, 64), (64, 80)], 3),
+    "few columns": (lambda x, w: (x * 2 @ w).relu() * 2, [(150000, 16), (16, 3)], 3),
 }
 
 
@@ -121,7 +121,7 @@ def reads_in_between(x, w):
 
 @pytest.mark.parametrize("function", [changes_the_weight, changes_the_result, reads_in_between])
 def test_writes_and_reads_in_between(function):
-    x, w = torch.randn(1024, 64), torch.randn(64, 80)
+    x, w = torch.randn(5000, 64), torch.randn(64, 80)
     expected = function(x, w.clone())
     assert torch.equal(torch.compile(function)(x, w.clone()), expected)
 
@@ -137,11 +137,11 @@ def test_errors_come_at_the_call():
 
         return torch.compile(told)
 
-    x, table = torch.randn(2000, 64), torch.randn(50, 64)
+    x, table = torch.randn(6000, 64), torch.randn(50, 64)
     for call, error, words in [
-        (lambda: x @ torch.randn(65, 64), RuntimeError, "cannot be multiplied \\(2000x64 and 65x64\\)"),
-        (lambda: F.embedding(torch.full((2000,), 50), table), IndexError, "index out of range in self"),
-        (lambda: table.index_select(0, torch.full((2000,), -1)), IndexError, "index out of range in self"),
+        (lambda: x @ torch.randn(65, 64), RuntimeError, "cannot be multiplied \\(6000x64 and 65x64\\)"),
+        (lambda: F.embedding(torch.full((6000,), 50), table), IndexError, "index out of range in self"),
+        (lambda: table.index_select(0, torch.full((6000,), -1)), IndexError, "index out of range in self"),
         (lambda: torch.addmm(x, x, torch.randn(64, 64), alpha=1j), RuntimeError, "cannot be converted"),
         (lambda: F.conv1d(x[None], torch.randn(4, 65, 3)), RuntimeError, "to have 65 channels"),
     ]:
@@ -175,7 +175,7 @@ assert y.shape == (40_000, 500) and (y == 17).all()
 
 def test_gradients_are_eagers():
     with torch.enable_grad():
-        arguments = [torch.randn(shape, requires_grad=True) for shape in [(1500, 128), (256, 128), (256,), (128, 256)]]
+        arguments = [torch.randn(shape, requires_grad=True) for shape in [(3000, 128), (256, 128), (256,), (128, 256)]]
 
         def loss(x, w, b, v):
             return (F.linear(F.gelu(F.linear(F.layer_norm(x, (128,)), w, b)), v) + x).square().mean()
