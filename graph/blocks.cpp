@@ -138,26 +138,25 @@ private:
         for (size_t i = first; i < end; i++) {
             const PlannedLoop& loop = plan_.steps[i];
             const int64_t inner = loop.numbers[0] / rows;
+            const Step* step = loop.step < 0 ? nullptr : &recorded_.steps[static_cast<size_t>(loop.step)];
             for (const PlannedOperand& mine : loop.operands) {
                 const int64_t bytes = loop.bytes_of(mine);
                 const bool by_rows = loop.numbers[mine.strides] != 0;
                 const bool again = by_rows && (uses_[static_cast<size_t>(mine.slot)].local || is_met(mine, bytes, first, i));
                 made.cached.push_back(again);
                 saved += again * bytes;
-                if (!by_rows && loop.step >= 0 && bytes > stays_in_cache) shared += bytes;
+                if (!by_rows && step && !step->looks_up && bytes > stays_in_cache) shared += bytes;
             }
-            if (loop.step < 0) continue;
-            made.packed += recorded_.steps[static_cast<size_t>(loop.step)].packed_bytes;
-            const int64_t its = recorded_.steps[static_cast<size_t>(loop.step)].least_rows;
-            if (its == 1) continue;
-            fewest = std::max(fewest, (its + inner - 1) / inner);
+            if (!step) continue;
+            made.packed += step->packed_bytes;
+            if (step->least_rows == 1) continue;
+            fewest = std::max(fewest, (step->least_rows + inner - 1) / inner);
             least = std::max(least, small_too ? fewest : (product_rows + inner - 1) / inner);
             if (inner == 1 && !small_too) made.unit = tile_rows;
         }
         made.block = std::max(least, small_too ? 1 : block_bytes / row_bytes());
         if (rows / 2 < made.block) return;
-        if (saved < (small_too ? 1 : least_saved) || (!small_too && saved < (made.count_blocks() - 1) * shared / 2 + 2 * made.packed))
-            return;
+        if (saved < (small_too ? 1 : least_saved) || (!small_too && saved < (made.count_blocks() - 1) * shared + 2 * made.packed)) return;
         const int64_t count = made.count_blocks();
         made.most = std::max(count, rows / (2 * fewest + made.unit));
         int64_t most = 0;

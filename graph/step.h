@@ -33,6 +33,7 @@ struct Step {
     int64_t packed_bytes = 0;
     int64_t rows = 0, least_rows = 1; // with fewer at a time the bits may be others
     int64_t cost = 0;                 // about so many operations
+    bool looks_up = false;            // of what all rows share it reads those parts alone that its rows name
     int count = 0;                    // of arrays; the last one is the result
     StepArray arrays[most_arrays];
     alignas(16) unsigned char plan[256]; // the result rule's

@@ -136,6 +136,8 @@ public:
     void goes_by_rows(uint32_t inputs, int64_t least = 1) { rows = inputs, least_rows = least; }
     /// The same where the first `dims` dimensions of these and of the result are the rows, and lie together: it gets them as one.
     void goes_by_all_rows(uint32_t inputs, int64_t dims) { rows = inputs, row_dims = dims; }
+    /// And each row reads those parts alone of the other inputs that it names.
+    void looks_up() { is_look_up = true; }
     /// Where it runs several times, what it makes of inputs that all rows read: so many bytes (see `by_rows`).
     void packs(int64_t bytes) { packed = bytes; }
     /// This call is not for the loop or library: the composition in `otherwise` runs, unless the results are said already and are meta.
@@ -188,7 +190,7 @@ public:
     TensorList list;
     int read_count = 0, result_count = 0, number_count = 0, choice_count = 0;
     Device device;
-    bool has_device = false, declined = false, if_empty = false, keeps_dims = false;
+    bool has_device = false, declined = false, if_empty = false, keeps_dims = false, is_look_up = false;
     int64_t workspace = 0, cost = 0, packed = 0;
     uint32_t rows = 0;
     int64_t least_rows = 1, row_dims = 1;

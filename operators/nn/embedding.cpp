@@ -167,6 +167,7 @@ OPERATORS(embedding) {
                 call.reads(indices, DType::Int64);
                 call.gives(sizes, weight.dtype());
                 call.goes_by_all_rows(2, indices.dim());
+                call.looks_up();
                 call.runs_if_empty(); // indices are checked all the same
             },
             [](const Array& weight, const Array& indices, const Array& result) {

@@ -79,6 +79,7 @@ int64_t selected_rows(KernelCall& call, const Tensor& self, int64_t dim, const T
     call.reads(index, DType::Int64);
     call.gives(sizes, self.dtype());
     if (self.dim()) call.goes_by_rows(dim ? 1 : 2);
+    call.looks_up();
     call.runs_if_empty(); // indices are checked all the same
     return dim;
 }
