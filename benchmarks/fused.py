@@ -23,6 +23,16 @@ CASES = {
     "padded": ("torch.nn.functional.pad(x * 2, (1, 1, 1, 1)).relu() + 1", "x", [(16, 64, 32, 32)]),
     "stencil": ("x[:, :-2] + x[:, 1:-1] * 2 + x[:, 2:]", "x", [(500, 402)]),
     "stencil_large": ("(x[:, :-2] - y[:, 1:-1]) * (x[:, 2:] + y[:, :-2])", "x y", [(1500, 1002)] * 2),
+    "transformer": ("x + F.gelu(F.linear(F.layer_norm(x, x.shape[-1:], g, c), w, b)) * m", "x m w b g c", [(4096, 512), (4096, 512), (512, 512), (512,), (512,), (512,)]),
+    "transformer_long": ("x + F.gelu(F.linear(F.layer_norm(x, x.shape[-1:], g, c), w, b)) * m", "x m w b g c", [(16384, 256), (16384, 256), (256, 256), (256,), (256,), (256,)]),
+    "two_layers": ("x + F.linear(F.gelu(F.linear(x, w, b)), v, c)", "x w b v c", [(16384, 256), (1024, 256), (1024,), (256, 1024), (256,)]),
+    "attention": ("torch.softmax(q @ k.transpose(-1, -2) * 0.125, -1) @ v", "q k v", [(8, 12, 256, 64)] * 3),
+    "image": ("F.batch_norm(F.conv2d(x, w, padding=1), m, v.abs() + 1, g, b).relu()", "x w m v g b", [(64, 3, 32, 32), (64, 3, 3, 3)] + [(64,)] * 4),
+    "convolution": ("F.batch_norm(F.conv2d(x, w, padding=1), m, v.abs() + 1, g, b).relu()", "x w m v g b", [(16, 64, 56, 56), (64, 64, 3, 3)] + [(64,)] * 4),
+    "points": ("F.batch_norm(F.conv2d(x, w), m, v.abs() + 1, g, b).relu()", "x w m v g b", [(64, 32, 32, 32), (32, 32, 1, 1)] + [(32,)] * 4),
+    "residual": ("(x + F.conv2d(F.conv2d(x, w, padding=1).relu(), v, padding=1)).relu()", "x w v", [(64, 32, 32, 32), (32, 32, 3, 3), (32, 32, 3, 3)]),
+    "embedding": ("F.layer_norm(F.embedding(i.mul(300).long().clamp(0, 999), w) * 2 + p, (256,))", "i w p", [(16, 256), (1000, 256), (256, 256)]),
+    "looked_up": ("(F.embedding(i.mul(3000).long().clamp(0, 9999), w) * 2 + 1).sum(-1)", "i w", [(200000,), (10000, 64)]),
     "chain1": ("x * 1.01", "x", [(1 << 22,)]),
     "chain10": ("x" + " * 1.01 + 0.1" * 5, "x", [(1 << 22,)]),
     "chain50": ("x" + " * 1.01 + 0.1" * 25, "x", [(1 << 22,)]),
@@ -33,7 +43,7 @@ def runs(torch, name, compiled):
     expression, names, shapes = CASES[name]
     torch.manual_seed(0)
     arguments = [torch.randn(*shape) for shape in shapes]
-    function = eval(f"lambda {', '.join(names.split())}: {expression}", {"torch": torch})
+    function = eval(f"lambda {', '.join(names.split())}: {expression}", {"torch": torch, "F": torch.nn.functional})
     if compiled:
         function = torch.compile(function)
     function(*arguments)

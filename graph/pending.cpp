@@ -25,7 +25,8 @@ struct Listed {
 };
 constinit std::atomic<Listed*> all_queues{nullptr};
 constinit std::atomic<int64_t> recorded_count{0}, ran_count{0}, plan_count{0}, flush_count{0};
-constexpr size_t most_plans = 512, loop_words = 6; // words: in front of the sizes of a loop
+constexpr size_t most_plans = 512, most_numbers = 1 << 20; // of all plans that a queue keeps, and of their keys
+constexpr size_t loop_words = 6;                           // in front of the sizes of a loop
 
 uint64_t hash_numbers(const std::vector<int64_t>& numbers) {
     uint64_t lanes[4] = {1, 2, 3, 4}; // side by side: one alone would wait for its multiplications
@@ -392,7 +393,8 @@ const Plan* Pending::add_plan(uint64_t hash, size_t length) {
     fresh->hash = hash;
     fresh->key = std::move(whole);
     plan_count.fetch_add(1, std::memory_order_relaxed);
-    if (plans_.size() >= most_plans) plans_.clear();
+    plan_numbers_ += fresh->key.size();
+    if (plans_.size() >= most_plans || plan_numbers_ > most_numbers) plans_.clear(), plan_numbers_ = fresh->key.size();
     plans_.push_back(std::move(fresh));
     return plans_.back().get();
 }

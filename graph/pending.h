@@ -140,6 +140,7 @@ protected:
     int64_t bytes_ = 0;            // of the memory that loops touch, and at how much of it is_full looks again
     int64_t look_at_ = most_bytes;
     std::vector<std::unique_ptr<Plan>> plans_;
+    size_t plan_numbers_ = 0;      // in the keys of them all
     const Plan* halted_ = nullptr; // that of a run which failed, and the loop to go on with
     size_t next_step_ = 0;
     bool takes_all_ = false;

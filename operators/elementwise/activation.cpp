@@ -49,6 +49,11 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
     }
     KINDLING_CHECK(Runtime, category(input.dtype()) >= 2, "result type Float can't be cast to the desired output type %s",
                    scalar_type_name(input.dtype()));
+    const bool kept = thread_state.grad_mode && input.requires_grad(); // for backward
+    if (thread_state.recording && !(kept || feature || alpha || thread_state.levels || thread_state.include & key::watching)) {
+        const Tensor mask = bernoulli_(empty_like(input, DType::Bool), 1 - p); // the same draws; loops that are put off read a byte of it
+        return times(div(to(mask, input.dtype()), wrap_number(Scalar(1 - p))));
+    }
     Tensor noise = feature || thread_state.levels ? empty(shape, input.dtype(), std::nullopt, input.device()) : empty_like(input);
     noise = thread_state.levels ? bernoulli(noise, 1 - p) : bernoulli_(noise, 1 - p); // vmap may want one for each slice
     if (alpha) {

@@ -182,6 +182,17 @@ def test_products_are_put_off():
     assert (recorded, ran) == (5, 3) and torch.equal(result, ((x * 2 + 1) @ w).relu() * 3)
 
 
+def test_copies_are_loops_of_their_own():
+    """They are made by planes, and a row kernel that stores what it reads is none for machine code."""
+    x, y = torch.randn(200, 300), torch.randn(200, 300)
+    (a, b), recorded, ran = counted(lambda x, y: (x.t().contiguous(), y.t().contiguous()), x, y)
+    assert recorded == ran == 2 and torch.equal(a, x.t()) and torch.equal(b, y.t())
+    (a, b), recorded, ran = counted(lambda x: (F.layer_norm(x * 2, (300,)), x.clone()), x)
+    assert ran == 2 < recorded and torch.equal(a, F.layer_norm(x * 2, (300,))) and torch.equal(b, x)
+    a, recorded, ran = counted(lambda x, y: x.t().contiguous() + y.t().contiguous(), x, y)
+    assert ran == 1 and torch.equal(a, x.t() + y.t())
+
+
 def test_exchange_in_place():
     def exchange(a, b):
         t = a.clone()

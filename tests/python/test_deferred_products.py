@@ -54,6 +54,21 @@ def test_transformer_block_reads_and_writes_each_operand_once(shape):
     assert run.bytes_fused <= 1.3 * ideal < 0.5 * run.bytes_apart, (run.bytes_fused, ideal)
 
 
+def test_dropout_reads_a_byte_for_each_number():
+    x, w, b = torch.randn(4096, 256), torch.randn(256, 256) * 0.05, torch.randn(256)
+
+    def block(x, w, b):
+        return x + F.dropout(F.gelu(F.linear(F.layer_norm(x, (256,)), w, b)), 0.1, True)
+
+    torch.manual_seed(5)
+    expected, state = block(x, w, b), torch.get_rng_state()
+    torch.manual_seed(5)
+    told = torch.compiler.explain(block)(x, w, b)
+    assert torch.equal(told.result, expected) and torch.equal(torch.get_rng_state(), state)
+    run, ideal = told.runs[-1], bytes_of(x, w, b, x)
+    assert together(run) and run.bytes_fused <= 1.3 * ideal, (run.bytes_fused, ideal)
+
+
 CASES = {
     "attention": (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) * 0.125, -1) @ v, [(4, 8, 128, 64)] * 3, 3),
     "two layers": (lambda x, w, v: F.linear(F.linear(x * 2, w).relu(), v) + x, [(4096, 128), (256, 128), (128, 256)], 5),
