@@ -276,8 +276,9 @@ int default_num_threads() {
     return count < 1 ? 1 : count > most_threads ? most_threads : count;
 }
 
-int num_threads() {
-    if (inside || alone) return 1;
+int num_threads() { return inside || alone ? 1 : threads_at_work(); }
+
+int threads_at_work() {
     int count = pool.threads.load(std::memory_order_relaxed);
     if (count) return count;
     count = default_num_threads();

@@ -15,6 +15,8 @@ namespace KINDLING_VISIBLE kindling {
 
 /// How many threads a parallel loop may use, the caller's included. 1 in what runs inside of one.
 int num_threads();
+/// How many share the work and the caches while a parallel loop runs, also where the caller is one of them.
+int threads_at_work();
 /// At least 1; takes effect at the next loop.
 void set_num_threads(int count);
 /// What num_threads() starts from: affinity, cgroup quota and OMP_NUM_THREADS.

@@ -22,7 +22,7 @@ bool passes_cache(int64_t written, int64_t read) {
     if (written < half / 4) return false;
     // Several threads have several times a core's bandwidth to the last cache, but not to memory. So results that fit
     // stay cached.
-    return num_threads() == 1 ? written + read >= half / 2 * 3 : written + read >= half / 4 * 9;
+    return threads_at_work() == 1 ? written + read >= half / 2 * 3 : written + read >= half / 4 * 9;
 }
 void set_past_cache(int64_t half) { __atomic_store_n(&half_of_last_cache, half, __ATOMIC_RELAXED); }
 
