@@ -157,7 +157,8 @@ static void call_recording(const Operator& op, Value* arguments, Value* results)
                                          any_tensor(op, arguments, [](const TensorImpl* tensor) { return category(tensor->dtype) < 2; }));
     const bool by_rows = home.has(trait::ByRows) && &op == &home;
     if (raises && (home.body == Body::Pointwise || by_rows) && home.value_check && !op.added.load(std::memory_order_relaxed))
-        raises = !values_pass(op, arguments);
+        raises = !(by_rows && any_tensor(op, arguments, [](const TensorImpl* tensor) { return tensor->is_meta(); })) && // no values
+                 !values_pass(op, arguments);
     const bool records = op.composite || home.body == Body::Composition || op.has(trait::ByLoops) ||
                          (&op == &home && home.has(trait::ByParts)) || (by_rows && !raises) ||
                          (!raises && (home.body == Body::View || home.body == Body::Pointwise || home.loop != LoopKind::None));

@@ -166,6 +166,13 @@ def test_errors_come_at_the_call():
         assert lines == ["before"]
 
 
+def test_meta_tensors_have_no_values_to_check():
+    i, w = torch.zeros(6000, dtype=torch.int64, device="meta"), torch.empty(50, 64, device="meta")
+    for function in (F.embedding, lambda i, w: w.index_select(0, i), lambda i, w: F.linear(F.embedding(i, w), w).relu()):
+        result = torch.compile(function)(i, w)
+        assert result.is_meta and result.shape[0] == 6000
+
+
 def test_no_memory_is_told_and_tried_again():
     code = """
 import kindling as torch
