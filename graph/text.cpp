@@ -48,7 +48,7 @@ std::string operand(bool output, int64_t slot, DType type, int64_t offset, const
 
 std::string told(const Blocks& blocks) {
     std::string text = std::to_string(blocks.first) + " to " + std::to_string(blocks.first + blocks.count - 1) + " together, " +
-                       std::to_string(blocks.count_blocks()) + " blocks of " + std::to_string(blocks.rows) + " rows";
+                       std::to_string(blocks.rows) + " rows in " + std::to_string(blocks.count_blocks()) + " blocks";
     for (size_t i = 0; i < blocks.locals.size(); i++)
         text += (i ? ", " : "; never as a whole: memory ") + std::to_string(blocks.locals[i].slot);
     return text + "\n";

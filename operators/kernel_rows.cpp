@@ -8,15 +8,25 @@
 namespace kindling {
 namespace {
 
-/// Headers over memory that somebody else keeps, for one run of a step.
+/// A header over memory that somebody else keeps.
+struct Borrowed {
+    ~Borrowed() { impl.storage = nullptr; }
+    TensorImpl& lay(void* memory) {
+        storage.memory = memory;
+        impl.storage = &storage;
+        return impl;
+    }
+    Storage storage;
+    TensorImpl impl;
+};
+
+/// Those of a step's arrays, for one run of it.
 struct Headers {
     Headers(const Step& step, void* const* memory, int64_t rows) {
         for (int i = 0; i < step.count; i++) {
             const StepArray& from = step.arrays[i];
             if (!from.given) continue;
-            storages[i].memory = memory[i];
-            TensorImpl& to = impls[i];
-            to.storage = storages + i;
+            TensorImpl& to = borrowed[i].lay(memory[i]);
             to.dtype = from.type;
             to.key = from.key;
             std::memcpy(to.inline_, from.shape, 2 * from.ndim * sizeof(int64_t));
@@ -26,23 +36,15 @@ struct Headers {
             arrays[i] = Array(&to);
         }
     }
-    ~Headers() {
-        for (TensorImpl& each : impls) each.storage = nullptr;
-    }
-    Storage storages[Step::most_arrays];
-    TensorImpl impls[Step::most_arrays];
+    Borrowed borrowed[Step::most_arrays];
     Array arrays[Step::most_arrays];
 };
 
 void run_step(const Step& step, void* const* memory, int64_t rows, void* packed) {
     const Headers headers(step, memory, rows);
-    Storage room;
-    TensorImpl impl;
-    room.memory = packed;
-    impl.storage = &room;
-    const Array made(&impl);
+    Borrowed borrowed;
+    const Array made(&borrowed.lay(packed));
     step.op->compute(step.plan, headers.arrays, packed ? Span<Array>(&made, 1) : Span<Array>(), nullptr);
-    impl.storage = nullptr;
 }
 
 void run_pack(const Step& step, void* const* memory, int64_t rows, void* packed) {

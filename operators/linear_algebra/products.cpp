@@ -21,6 +21,11 @@ struct Product {
     Scalar beta = {}, alpha = {};
 };
 
+void check_factors(const Product& product, DType dtype) {
+    if (product.adds)
+        for (const Scalar* factor : {&product.alpha, &product.beta}) check_fits(*factor, value_type(dtype));
+}
+
 /// What a rule says of it; c broadcasts. The result has `sizes`, which are those of the matrices or, of vectors, fewer.
 void product_of(KernelCall& call, const Tensor& a, const Tensor& b, IntList sizes, const Product& product, const Tensor& c = {}) {
     call.reads_unresolved(a);
@@ -35,8 +40,8 @@ void product_of(KernelCall& call, const Tensor& a, const Tensor& b, IntList size
     call.costs(product.m * product.n * product.k * product.batch);
     // By rows of a, or by matrices. What raises raises now; a half type's b would be widened again for each block of rows.
     const DType dtype = a.dtype();
-    const bool fits = kindling::is_complex(dtype) || (product.alpha.is_real() && product.beta.is_real());
-    if (!fits || !product.k) return;
+    if (!thread_state.recording || !product.k || call.on_meta() || !product.m || !product.n || !product.batch) return;
+    check_factors(product, dtype);
     if (a.dim() == 3) call.goes_by_rows(7);
     else if (a.dim() == 2 && b.dim() == 2 && a.stride(1) == 1 && kind_of(dtype) == kind::Float) {
         call.goes_by_rows(5, 16); // few rows add up in another order (gemm.h)
@@ -53,8 +58,7 @@ constexpr auto packed = [](const Product& what, const Array&, const Array& b, Wo
 constexpr auto multiplied = [](const Product& what, const Array& a, const Array& b, const Array& c, const Array& out, Span<Array> panels) {
     const DType dtype = a.dtype();
     if (dtype == DType::Bool) fail(ErrorKind::NotImplemented, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
-    if (what.adds)
-        for (const Scalar* factor : {&what.alpha, &what.beta}) check_fits(*factor, value_type(dtype));
+    check_factors(what, dtype);
     if (!what.k && !c.defined()) { // sums of nothing
         std::memset(out.data(), 0, static_cast<size_t>(out.numel()) * out.element_size());
         return;

@@ -32,7 +32,7 @@ def explained(function, *arguments):
 
 def together(run):
     """Of each range of blocks: first, last, how many."""
-    return [tuple(map(int, each)) for each in re.findall(r"^(\d+) to (\d+) together, (\d+) blocks", run.after, re.M)]
+    return [tuple(map(int, each)) for each in re.findall(r"^(\d+) to (\d+) together, \d+ rows in (\d+) blocks", run.after, re.M)]
 
 
 def bytes_of(*tensors):
@@ -158,6 +158,7 @@ def test_errors_come_at_the_call():
         (lambda: F.embedding(torch.full((6000,), 50), table), IndexError, "index out of range in self"),
         (lambda: table.index_select(0, torch.full((6000,), -1)), IndexError, "index out of range in self"),
         (lambda: torch.addmm(x, x, torch.randn(64, 64), alpha=1j), RuntimeError, "cannot be converted"),
+        (lambda: torch.addmm(x, x, torch.randn(64, 64), beta=1e300), RuntimeError, "cannot be converted to type float without overflow"),
         (lambda: F.conv1d(x[None], torch.randn(4, 65, 3)), RuntimeError, "to have 65 channels"),
     ]:
         lines.clear()
