@@ -106,7 +106,7 @@ bool put_off(const Operator& op, KernelCall& call, const Tensor& target) {
     step.least_rows = call.least_rows;
     step.looks_up = call.is_look_up;
     step.cost = std::max(call.cost, to.numel);
-    std::memcpy(step.plan, call.plan(), call.plan_bytes);
+    if (call.plan_bytes) std::memcpy(step.plan, call.plan(), call.plan_bytes);
     thread_state.recording->record(step, storages);
     return true;
 }

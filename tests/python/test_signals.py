@@ -42,6 +42,7 @@ def seconds_used(child):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.skipif(os.environ.get("KINDLING_DEFER") == "1", reason="results that nobody reads are never computed then")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_operator_hears_ctrl_c(name, threads):
