@@ -174,6 +174,7 @@ def test_meta_tensors_have_no_values_to_check():
         assert result.is_meta and result.shape[0] == 6000
 
 
+@pytest.mark.skipif("KINDLING_SANITIZED" in os.environ, reason="under a sanitizer every block comes from the system and is not counted")
 def test_no_memory_is_told_and_tried_again():
     code = """
 import kindling as torch
