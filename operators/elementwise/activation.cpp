@@ -50,7 +50,8 @@ Tensor dropped(const Tensor& input, double p, bool train, bool feature, bool alp
     KINDLING_CHECK(Runtime, category(input.dtype()) >= 2, "result type Float can't be cast to the desired output type %s",
                    scalar_type_name(input.dtype()));
     const bool kept = thread_state.grad_mode && input.requires_grad(); // for backward
-    if (thread_state.recording && !(kept || feature || alpha || thread_state.levels || thread_state.include & key::watching)) {
+    if (thread_state.recording && kind_of(input.dtype()) & kind::Floats &&
+        !(kept || feature || alpha || thread_state.levels || thread_state.include & key::watching)) {
         const Tensor mask = bernoulli_(empty_like(input, DType::Bool), 1 - p); // the same draws; loops that are put off read a byte of it
         return times(div(to(mask, input.dtype()), wrap_number(Scalar(1 - p))));
     }

@@ -69,6 +69,12 @@ def test_dropout_reads_a_byte_for_each_number():
     assert together(run) and run.bytes_fused <= 1.3 * ideal, (run.bytes_fused, ideal)
 
 
+def test_dropout_of_complex_numbers_is_refused():
+    x = torch.randn(100, 100, dtype=torch.complex64)
+    with pytest.raises(NotImplementedError):
+        torch.compile(lambda x: F.dropout(x * 2, 0.5, True))(x)
+
+
 CASES = {
     "attention": (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) * 0.125, -1) @ v, [(4, 8, 128, 64)] * 3, 3),
     "two layers": (lambda x, w, v: F.linear(F.linear(x * 2, w).relu(), v) + x, [(4096, 128), (256, 128), (128, 256)], 5),
