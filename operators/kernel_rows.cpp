@@ -68,7 +68,7 @@ bool put_off(const Operator& op, KernelCall& call, const Tensor& target) {
     };
     if (!call.rows || call.result_count != 1 || result.target || result.computed != DType::None || result.zeros ||
         result.begins.defined() || call.list.size() || call.workspace || call.destroy_plan || call.plan_bytes > sizeof(Step::plan) ||
-        call.read_count >= Step::most_arrays || !to.numel || !(kind_of(to.dtype) & (kind::Floats | kind::Complex)))
+        call.read_count >= Step::most_arrays || !to.numel || !to.contiguous || !(kind_of(to.dtype) & (kind::Floats | kind::Complex)))
         return false;
     const int64_t rows = rows_of(to);
     if (!rows || static_cast<int64_t>(item_size(to.dtype)) * to.numel < smallest_step()) return false;

@@ -74,7 +74,8 @@ class Writer:
                              "torch.addmm(x, x @ x.t(), x, beta=0.5, alpha=2)", "torch.baddbmm(x[:, :, :1], x, x.transpose(-2, -1)) @ x", f"F.linear(F.linear(x, {weight}).relu(), torch.randn(5, {width}, dtype=x.dtype))",
                              f"F.embedding(torch.randint(0, 7, x.shape[:-1]), torch.randn(7, {inner})) * x", "x.gather(-1, (x > 0).long())", "x.gather(0, (x > 9).long()) * 2",
                              "x.index_select(0, torch.randint(0, x.shape[0], x.shape[:1])) @ torch.ones(x.shape[-1], 3, dtype=x.dtype)", f"x.index_select(-1, torch.randint(0, {inner}, (3,))) + 1",
-                             "F.conv1d(x * 2, torch.randn(3, x.shape[1], 1, dtype=x.dtype)).relu()", f"F.linear(x, {weight})[..., :1] * x", f"(F.linear(x, {weight}) > {n}) * 2"])
+                             "F.conv1d(x * 2, torch.randn(3, x.shape[1], 1, dtype=x.dtype)).relu()", "F.conv2d(x[..., None].to(memory_format=torch.channels_last) * 2, torch.randn(3, x.shape[1], 2, 1, dtype=x.dtype)).relu()",
+                             "F.conv_transpose1d(x, torch.randn(x.shape[1], 2, 3, dtype=x.dtype)) + 1", f"F.linear(x, {weight})[..., :1] * x", f"(F.linear(x, {weight}) > {n}) * 2"])
         self.fresh(f"({whole})" + draw.choice(["", f" * {n} + 1", ".relu()", ".softmax(-1)", ".sum(-1)", ".sum(0)", ".add_(1).exp()", ".transpose(0, -1)"]))
         if draw.random() < 0.3:
             self.fresh(f"{self.names[-1]} + {b}")

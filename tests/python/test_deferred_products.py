@@ -110,6 +110,14 @@ def test_embedding_is_never_stored():
     assert together(explained(lambda i, w: (w.index_select(0, i) + 1).sum(-1), rows, weight))
 
 
+def test_results_by_channels():
+    """Computed in rows and copied, as in eager calls."""
+    x, w = torch.randn(32, 8, 48, 48).contiguous(memory_format=torch.channels_last), torch.randn(16, 8, 3, 3)
+    function = lambda x, w: F.conv2d(x * 2, w, padding=1).relu()
+    result = torch.compile(function)(x, w)
+    assert torch.equal(result, function(x, w)) and result.is_contiguous(memory_format=torch.channels_last)
+
+
 def test_small_products_run_at_the_call():
     x, w = torch.randn(20, 30), torch.randn(30, 40)
     told = torch.compiler.explain(lambda x, w: x @ w)(x, w)
