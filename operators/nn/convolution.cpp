@@ -208,6 +208,15 @@ int64_t multiplications(const library::Convolution& c) {
     return count;
 }
 
+/// Whether an image has the same bits whatever others are there. With steps, and for small images, the way of computing depends on
+/// their number.
+bool by_images(const library::Convolution& c) {
+    int64_t places = 1;
+    bool steps = false;
+    for (int d = 0; d < c.dims; d++) places *= c.out[d], steps |= c.stride[d] != 1;
+    return !steps && places >= 64 && kind_of(c.dtype) == kind::Float;
+}
+
 struct Convolved {
     library::Convolution c;
     bool transposed;
@@ -271,7 +280,7 @@ OPERATORS(convolution) {
                 give(call, shape.out, input.dtype(), input, weight);
                 call.costs(multiplications(shape.c));
                 if (is_integral(input.dtype()) && checked_numel(shape.out)) call.declines();
-                call.goes_by_rows(1);
+                if (!transposed && by_images(shape.c)) call.goes_by_rows(1);
                 return Convolved{shape.c, transposed};
             },
             [](const Convolved& how, const Array& input, const Array& weight, const Array& bias, const Array& result) {

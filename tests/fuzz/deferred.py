@@ -220,9 +220,9 @@ def run(lines, deferred):
     try:
         program()
     except Exception as error:
-        if not (graphs and deferred):
+        if not (deferred and (graphs or isinstance(error, torch.OutOfMemoryError))):
             raise
-        return str(error)               # one that depends on values comes when the graph runs
+        return str(error)               # one that depends on values comes when the graph runs, and one of memory when that is needed
     left = {name: value for name, value in scope.items() if isinstance(value, torch.Tensor)}
     return left, scope["seen"], errors
 

@@ -2,6 +2,7 @@
 (graph/blocks.cpp), and nobody sees a difference."""
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -79,7 +80,6 @@ CASES = {
     "attention": (lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) * 0.125, -1) @ v, [(4, 8, 128, 64)] * 3, 3),
     "two layers": (lambda x, w, v: F.linear(F.linear(x * 2, w).relu(), v) + x, [(4096, 128), (256, 128), (128, 256)], 5),
     "convolution": (lambda x, w, b: F.conv2d(x * 2, w, b, padding=1).relu() + 1, [(16, 8, 40, 40), (16, 8, 3, 3), (16,)], 3),
-    "transposed convolution": (lambda x, w: F.conv_transpose2d(x, w, stride=2).sigmoid() * 2, [(32, 8, 40, 40), (8, 4, 3, 3)], 2),
     "half types by matrices": (lambda x, y: (x.half() @ y.half()).float() * 2, [(256, 64, 64), (256, 64, 64)], 2),
     "float64": (lambda x, w: (x.double() @ w.double()).exp(), [(8000, 64), (64, 50)], 2),
     "beta and alpha": (lambda c, x, w: torch.addmm(c * 2, x, w, beta=0.5, alpha=3).tanh(), [(9000, 80), (9000, 64), (64, 80)], 3),
@@ -108,6 +108,20 @@ def test_embedding_is_never_stored():
     assert together(run) and "never as a whole" in run.after
     rows = torch.randint(0, 500, (9000,))
     assert together(explained(lambda i, w: (w.index_select(0, i) + 1).sum(-1), rows, weight))
+
+
+def test_convolutions_of_parts_of_a_batch_have_the_same_bits():
+    """What blocks rely on, for those that run in blocks."""
+    draw = random.Random(2)
+    for _ in range(60):
+        dims, batch, channels, out = draw.choice([1, 2, 2, 3]), draw.choice([2, 3, 8]), draw.choice([1, 3, 4, 16, 40]), draw.choice([1, 3, 8, 24, 64])
+        sizes, kernel = {1: (80,), 2: draw.choice([(9, 9), (14, 14), (5, 33)]), 3: (5, 6, 7)}[dims], [draw.choice([1, 2, 3])] * dims
+        groups = channels if draw.random() < 0.2 and out % channels == 0 else 1
+        dtype = draw.choice([torch.float32, torch.float64])
+        x, w = torch.randn(batch, channels, *sizes, dtype=dtype), torch.randn(out, channels // groups, *kernel, dtype=dtype)
+        convolve = getattr(F, f"conv{dims}d")
+        whole = convolve(x, w, padding=1, groups=groups)
+        assert torch.equal(torch.cat([convolve(x[i:i + 1], w, padding=1, groups=groups) for i in range(batch)]), whole), (x.shape, w.shape)
 
 
 def test_results_by_channels():
