@@ -116,7 +116,8 @@ Sizes output_strides(IntList sizes, TensorImpl* const* tensors, int count, DType
         if (at < 0 || (tensor->shape[at] == 1 && sizes[static_cast<size_t>(dim)] != 1)) return 0;
         if (!converted.empty() && !converted[static_cast<size_t>(i)].empty())
             return converted[static_cast<size_t>(i)][static_cast<size_t>(at)];
-        return tensor->shape[tensor->ndim + at] * static_cast<int64_t>(item_size(tensor->dtype));
+        // Of a dimension of size 1 it may be anything, and wrap around.
+        return static_cast<int64_t>(static_cast<uint64_t>(tensor->shape[tensor->ndim + at]) * item_size(tensor->dtype));
     };
     auto swaps = [&](int64_t a, int64_t b) {
         for (int i = 0; i < count; i++) {
