@@ -8,6 +8,7 @@
 #include "autograd/meta.h"
 #include "core/error.h"
 #include "generated/functions.h"
+#include "graph/pending.h"
 #include "runtime/threads.h"
 #include "tests/cpp/check.h"
 
@@ -148,6 +149,22 @@ static void errors() {
     });
 }
 
+/// Loops and products that several threads put off; the pool runs the blocks of one of them.
+static void blocks() {
+    const Tensor x = to(randn({6000, 64}), DType::Float64), w = to(randn({64, 80}), DType::Float64);
+    auto layer = [&] { return relu(mm(mul(x, number(2)), w)); };
+    const Tensor alone = layer();
+    std::vector<Tensor> results(thread_count);
+    together([&](int i) {
+        for (int j = 0; j < 5; j++) {
+            begin_recording();
+            results[static_cast<size_t>(i)] = layer();
+            end_recording();
+        }
+    });
+    for (const Tensor& result : results) CHECK(equal_bits(result, alone));
+}
+
 int main() {
     set_num_threads(3);
     first_use();
@@ -157,5 +174,6 @@ int main() {
     hooks();
     random_numbers();
     errors();
+    blocks();
     return finish("concurrency");
 }
