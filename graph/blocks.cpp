@@ -156,11 +156,10 @@ private:
         }
         made.block = std::max(least, small_too ? 1 : block_bytes / row_bytes());
         if (rows / 2 < made.block) return;
-        if (saved < (small_too ? 1 : least_saved) || (!small_too && saved < (made.count_blocks() - 1) * shared + 2 * made.packed)) return;
-        const int64_t count = made.count_blocks();
+        if (saved < (small_too ? 1 : least_saved) || (!small_too && saved < (rows / made.block - 1) * shared + 2 * made.packed)) return;
+        const int64_t count = rows / made.block;
         made.most = std::max(count, rows / (2 * fewest + made.unit));
-        int64_t most = 0;
-        for (int64_t i = 0; i < count; i++) most = std::max(most, made.begin(i + 1, count) - made.begin(i, count));
+        const int64_t most = rows / count + made.unit; // of rows, in a block of so many or more of them (Blocks::begin)
         for (Blocks::Local& each : made.locals) {
             each.place = made.scratch;
             const int64_t room = most * each.pitch + uses_[static_cast<size_t>(each.slot)].end - each.lowest;

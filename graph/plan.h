@@ -59,13 +59,13 @@ struct Blocks {
     };
     size_t first = 0, count = 0; // which
     int64_t rows = 0, block = 0; // all of them; so many at once, or a few more
-    std::vector<uint8_t>
-        cached; // of each operand of each of them: whether it comes from the cache, as this block has read or written it before
+    /// Of each operand of each of them: whether it comes from the cache, as the block has read or written it before.
+    std::vector<uint8_t> cached;
     std::vector<Local> locals;
     size_t scratch = 0; // bytes of all locals
     int64_t packed = 0; // bytes that its steps pack
     int64_t unit = 1;   // blocks are multiples of it
-    int64_t most = 0;   // blocks
+    int64_t most = 0;   // blocks; with more some would have too few rows
     /// How many blocks so many threads share: about as many as there are, and as many for each.
     int64_t count_blocks(int64_t threads = 1) const {
         const int64_t wanted = rows / block, whole = wanted < 4 * threads ? threads : 4 * threads,
