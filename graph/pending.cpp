@@ -423,7 +423,7 @@ void Pending::run_loop(const PlannedLoop& loop) {
     LoopOperand operands[max_loop_operands];
     for (size_t i = 0; i < loop.operands.size(); i++)
         operands[i] = {memory_of(loop.operands[i]), loop.operands[i].type, loop.numbers.data() + loop.operands[i].strides};
-    std::vector<Immediate> scalars;
+    SmallVector<Immediate> scalars;
     for (uint32_t scalar : loop.scalars) scalars.push_back(recorded_.scalars[scalar]);
     Unlocked unlocked(loop.size > 65536);
     kindling::run(loop.kernel(operands, scalars.data()));

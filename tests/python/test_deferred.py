@@ -416,14 +416,16 @@ def test_random_numbers_are_eagers():
 
 
 @pytest.mark.skipif("KINDLING_SANITIZED" in os.environ, reason="under a sanitizer every block comes from the system and is not counted")
-def test_without_room_a_read_raises_and_the_next_tries_again():
-    code = """
+@pytest.mark.parametrize("made, right", [("(x[:, None] * torch.ones(20_000)).exp()", "y[0, 0].item() > 2.7"),
+                                         ("(torch.ones(40_000, 16) @ torch.ones(16, 500)).relu() + 1", "y.shape == (40_000, 500) and (y == 17).all()")])
+def test_without_room_a_read_raises_and_the_next_tries_again(made, right):
+    code = f"""
 import kindling as torch
 x = torch.ones(1000)
 torch.set_memory_limit(50_000_000)
 try:
     with torch.deferred():
-        y = (x[:, None] * torch.ones(20_000)).exp()        # 80 MB
+        y = {made}        # 80 MB
         small = x + 1
         for _ in range(2):
             try:
@@ -434,7 +436,7 @@ try:
 except (RuntimeError, MemoryError) as error:               # the end of the region wants it, too
     assert "memory" in str(error), error
 torch.set_memory_limit(None)
-assert y[0, 0].item() > 2.7 and small.tolist() == [2.0] * 1000
+assert {right} and small.tolist() == [2.0] * 1000
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
 
