@@ -317,7 +317,8 @@ private:
 
     bool is_copy(int i) const {
         const Expression& expression = *loop(i).expression;
-        return expression.nodes[static_cast<size_t>(expression.outputs[0])].primitive == Primitive::Input;
+        return std::all_of(expression.outputs.begin(), expression.outputs.end(),
+                           [&](int32_t output) { return expression.nodes[static_cast<size_t>(output)].primitive == Primitive::Input; });
     }
     /// A row kernel that stores what it reads is none for machine code, so the copy would make all of it slower.
     bool is_stored_copy(int i) const { return is_copy(i) && recorded_.wanted[static_cast<size_t>(operand({i, 0}).slot)]; }
